@@ -368,7 +368,7 @@ impl<'a> Notes<'a> {
     /// Reports keys that are set twice; QEMU refuses them in JSON.
     fn report_twice(&mut self, properties: &Properties, at: FieldPath, only_json: bool) {
         let is_json = matches!(properties.syntax, Syntax::Json { .. });
-        for (key, span, earlier) in &properties.twice {
+        for (key, span, unused) in &properties.twice {
             if is_json {
                 let message =
                     format!("`{key}` is set twice in one JSON object, which QEMU refuses");
@@ -376,11 +376,13 @@ impl<'a> Notes<'a> {
                 problem.severity = Severity::Error;
                 problem.help = Some("remove one of the two".to_owned());
             } else if !only_json {
-                let message = format!("`{key}` is set twice in one option: the last one counts");
+                let is_first = properties.has_first(key);
+                let which = if is_first { "first" } else { "last" };
+                let message = format!("`{key}` is set twice in one option: the {which} one counts");
                 let problem = self.problem(&DUPLICATE_VALUE, at, *span, message);
-                // The id is the first in most options (util/qemu-option.c, opts_parse_id).
-                if key != "id" {
-                    problem.fix = vec![Edit::delete(*earlier)];
+                // Which id of a section of a file counts is not known.
+                if is_first || key != "id" {
+                    problem.fix = vec![Edit::delete(*unused)];
                 }
             }
         }

@@ -197,3 +197,44 @@ fn a_block_job_may_write_into_the_backing_image() {
         },
     );
 }
+
+#[test]
+fn the_first_of_two_ids_counts_for_qemu_and_for_the_reader() {
+    on_each_qemu("the first of two ids counts", |installed| {
+        for (nth, is_started) in [("first", true), ("second", false)] {
+            let words = format!(
+                "-machine q35 -nodefaults -object iothread,id=t-first,id=t-second \
+                 -drive if=none,id=d-first,id=d-second,driver=null-co \
+                 -device virtio-blk-pci,id=a-first,id=a-second,drive=d-{nth},iothread=t-{nth} \
+                 -device virtio-scsi-pci,id=s-first,id=s-second \
+                 -drive if=none,id=e,driver=null-co -device scsi-hd,bus=s-{nth}.0,drive=e"
+            );
+            let launch = Launch::running(installed.program("qemu-system-x86_64"))
+                .args(words.split_whitespace());
+            let started = launch.args(["-display", "none", "-S"]).start();
+            assert_eq!(started.is_ok(), is_started, "{nth}");
+            if let Ok(mut qemu) = started {
+                let of_device = qemu.property("/machine/peripheral/a-first", "type");
+                assert_eq!(of_device.unwrap(), "virtio-blk-pci");
+            }
+            let document = vmdisk::read(&format!("qemu-system-x86_64 {words}")).unwrap();
+            let report = vmdisk::lint(&document, &vmdisk::LintOptions::default());
+            let (twice, other): (Vec<_>, Vec<_>) = report
+                .diagnostics
+                .iter()
+                .partition(|it| it.title.contains("`id` is set twice"));
+            let counts = twice
+                .iter()
+                .map(|it| it.title.contains("the first one counts"));
+            assert!(
+                counts.clone().all(|it| it) && counts.count() >= 2,
+                "{twice:?}"
+            );
+            let errors: Vec<_> = other
+                .iter()
+                .filter(|it| it.severity == vmdisk::Severity::Error)
+                .collect();
+            assert_eq!(errors.is_empty(), is_started, "{nth}: {errors:?}");
+        }
+    });
+}

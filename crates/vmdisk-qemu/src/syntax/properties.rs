@@ -71,7 +71,8 @@ pub(crate) struct Properties {
     /// to hash.
     index: HashMap<String, usize>,
     pub(crate) syntax: Syntax,
-    /// Keys that are set twice, each with the span of the later one, and the range to delete with the earlier one.
+    /// Keys that are set twice, each with the span of the later one, and the range to delete with the value that does not
+    /// count.
     pub(crate) twice: Vec<(String, Span, Span)>,
 }
 
@@ -85,12 +86,26 @@ impl Properties {
         };
         for property in list {
             if let Some(earlier) = all.get(&property.key) {
-                let again = (property.key.clone(), property.key_span, earlier.whole);
+                // util/qemu-option.c, opts_parse_id
+                let counts_first = all.has_first(&property.key);
+                let unused = match counts_first {
+                    true => property.whole,
+                    false => earlier.whole,
+                };
+                let again = (property.key.clone(), property.key_span, unused);
                 all.twice.push(again);
+                if counts_first {
+                    continue;
+                }
             }
             all.push(property);
         }
         all
+    }
+
+    /// True for the id of key=value pairs, of which the first counts.
+    pub(crate) fn has_first(&self, key: &str) -> bool {
+        key == "id" && matches!(self.syntax, Syntax::Pairs { .. })
     }
 
     fn push(&mut self, property: Property) {
