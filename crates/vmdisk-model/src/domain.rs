@@ -140,6 +140,16 @@ impl Domain {
         is_x86 && self.machine.as_ref().is_none_or(is_pc)
     }
 
+    /// Writes down that the guest boots from its first disk, which libvirt gives every guest without a boot order
+    /// (`virDomainDefBootOrderPostParse`).
+    pub fn boot_from_first_disk(&mut self) {
+        let has_order = |disk: &Disk| disk.frontend.boot_order.is_some();
+        let is_guest = self.scope == Scope::WholeGuest;
+        if is_guest && self.boot_devices.is_empty() && !self.disks.iter().any(has_order) {
+            self.boot_devices.push(BootDevice::Disk);
+        }
+    }
+
     /// True if there is an iothread with this number.
     pub fn has_iothread(&self, id: IoThreadId) -> bool {
         self.iothreads.iter().any(|thread| thread.id == id)

@@ -1,16 +1,14 @@
 //! The boot order: that of the devices, otherwise that of the machine.
 
-use vmdisk_model::{BootDevice, Device, Domain, Scope};
+use vmdisk_model::{BootDevice, Device, Domain};
 
 use crate::names::libvirt_order;
-use crate::options::Style;
 
 /// The `bootindex` of each disk.
 ///
 /// The boot order of the machine names kinds of devices. The first disk of a kind gets the number, as in libvirt
-/// (`qemuProcessPrepareDeviceBootorder`). Without an order libvirt boots from the first disk
-/// (`virDomainDefBootOrderPostParse`).
-pub(crate) fn boot_indexes(domain: &Domain, style: Style) -> Vec<Option<u32>> {
+/// (`qemuProcessPrepareDeviceBootorder`).
+pub(crate) fn boot_indexes(domain: &Domain) -> Vec<Option<u32>> {
     let own: Vec<Option<u32>> = domain
         .disks
         .iter()
@@ -19,14 +17,6 @@ pub(crate) fn boot_indexes(domain: &Domain, style: Style) -> Vec<Option<u32>> {
     if own.iter().any(Option::is_some) {
         return own;
     }
-    let is_libvirts_default = domain.boot_devices.is_empty()
-        && domain.scope == Scope::WholeGuest
-        && matches!(style, Style::Libvirt);
-    let devices = if is_libvirts_default {
-        &[BootDevice::Disk][..]
-    } else {
-        &domain.boot_devices
-    };
     let mut indexes = own;
     let (mut first_disk, mut first_cd, mut first_floppy) = (None, None, None);
     for nth in libvirt_order(&domain.disks) {
@@ -37,7 +27,7 @@ pub(crate) fn boot_indexes(domain: &Domain, style: Style) -> Vec<Option<u32>> {
         };
         first.get_or_insert(nth);
     }
-    for (number, device) in (1..).zip(devices) {
+    for (number, device) in (1..).zip(&domain.boot_devices) {
         let first = match device {
             BootDevice::Disk => first_disk,
             BootDevice::Cdrom => first_cd,
@@ -55,11 +45,7 @@ pub(crate) fn boot_indexes(domain: &Domain, style: Style) -> Vec<Option<u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vmdisk_model::{BackendSource, Disk, Frontend, TargetBus};
-
-    fn indexes(domain: &Domain, style: Style) -> Vec<Option<u32>> {
-        boot_indexes(domain, style)
-    }
+    use vmdisk_model::{BackendSource, Disk, Frontend, Scope, TargetBus};
 
     #[test]
     fn the_first_disk_of_a_kind_has_the_place_of_its_kind_unless_disks_have_places_of_their_own() {
@@ -76,12 +62,18 @@ mod tests {
             ],
             ..Domain::default()
         };
-        assert_eq!(indexes(&domain, Style::Readable), [None, None, None]);
+        // Disks without a guest have no order.
+        domain.scope = Scope::DisksOnly;
+        domain.boot_from_first_disk();
+        assert_eq!(boot_indexes(&domain), [None, None, None]);
+        domain.scope = Scope::WholeGuest;
+        assert_eq!(boot_indexes(&domain), [None, None, None]);
+        domain.boot_from_first_disk();
         // libvirt has disks in the order of their names.
-        assert_eq!(indexes(&domain, Style::Libvirt), [None, None, Some(1)]);
+        assert_eq!(boot_indexes(&domain), [None, None, Some(1)]);
         domain.boot_devices = vec![BootDevice::Cdrom, BootDevice::Network, BootDevice::Disk];
-        assert_eq!(indexes(&domain, Style::Readable), [None, Some(1), Some(3)]);
+        assert_eq!(boot_indexes(&domain), [None, Some(1), Some(3)]);
         domain.disks[0].frontend.boot_order = Some(7);
-        assert_eq!(indexes(&domain, Style::Libvirt), [Some(7), None, None]);
+        assert_eq!(boot_indexes(&domain), [Some(7), None, None]);
     }
 }

@@ -28,7 +28,7 @@ impl<'a> Guest<'a> {
             style: *style,
             medium,
             machine: Machine::of(domain, target),
-            boot_indexes: boot_indexes(domain, *style),
+            boot_indexes: boot_indexes(domain),
         }
     }
 

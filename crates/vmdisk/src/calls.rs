@@ -243,7 +243,9 @@ pub fn plan(spec: &str, host: Option<&Host>, options: &CallOptions) -> Result<St
         target,
         ..QemuOptions::default()
     };
-    let line = write::qemu_command_line(&plan.domain, &qemu).ok();
+    let mut domain = plan.domain.clone();
+    domain.boot_from_first_disk();
+    let line = write::qemu_command_line(&domain, &qemu).ok();
     let line = line.map(|mut line| {
         line.further = write::planned_words(&plan);
         line

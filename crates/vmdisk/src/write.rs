@@ -141,8 +141,10 @@ pub fn surroundings_xml(domain: &Domain) -> Result<Vec<String>, Unwritable> {
     vmdisk_libvirt::write_surroundings(domain)
 }
 
-/// Writes down what libvirt passes to QEMU for settings that a guest leaves unset: without `<acpi/>`, a PC has no ACPI.
+/// Writes down what libvirt passes to QEMU for settings that a guest leaves unset: without `<acpi/>`, a PC has no ACPI,
+/// and without a boot order the guest boots from its first disk.
 pub fn set_for_qemu(domain: &mut Domain) {
+    domain.boot_from_first_disk();
     if domain.scope == Scope::WholeGuest && domain.is_pc() {
         domain.acpi.get_or_insert(Switch::Off);
     }

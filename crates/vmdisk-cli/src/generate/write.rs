@@ -28,7 +28,11 @@ pub(crate) fn guest(
     form: GenerateForm,
     qemu: QemuFormat,
 ) -> Result<Option<Written>, Stop> {
-    let domain = &plan.domain;
+    let mut domain = plan.domain.clone();
+    if form == GenerateForm::Qemu {
+        domain.boot_from_first_disk();
+    }
+    let domain = &domain;
     if form == GenerateForm::LibvirtXml
         && let Board::Isa | Board::Microvm = domain.board()
     {
@@ -137,12 +141,10 @@ fn uefi(domain: &Domain, facts: &Facts) -> Option<(Vec<String>, Option<Message>)
             shell_word(template),
             shell_word(&path)
         );
-        Message::warning("UEFI keeps the variables of the guest in a file of its own").help(
-            format!(
-                "make it before the first start: `{}`",
-                sanitize::line(&copy)
-            ),
-        )
+        Message::warning("UEFI keeps the variables of the guest in a file of its own").help(format!(
+            "make it before the first start: `{}`",
+            sanitize::line(&copy)
+        ))
     });
     Some((options, made))
 }

@@ -107,7 +107,7 @@ fn boots_from_others(domain: &Domain, words: &[String]) -> bool {
 fn compare(end: &str, ignored: &[&str]) -> Option<()> {
     let (mut same, mut options_compared, mut total) = (0, 0, 0);
     let (mut different, mut wrong, mut served_by_nbdkit) = (Vec::new(), Vec::new(), 0);
-    for (name, domain, words) in guests(end)? {
+    for (name, mut domain, words) in guests(end)? {
         total += 1;
         let mut ignored = ignored.to_vec();
         if boots_from_others(&domain, &words) {
@@ -125,6 +125,7 @@ fn compare(end: &str, ignored: &[&str]) -> Option<()> {
         };
         served_by_nbdkit += of_nbdkit.len();
         let expected = compared(&words);
+        domain.boot_from_first_disk();
         let written = write(&domain, &options("qemu=10.0,libvirt=11.3"));
         let ours = written.map(|line| compared(&line.argv()));
         if ours.as_ref().is_ok_and(|ours| *ours == expected) {

@@ -1,5 +1,6 @@
 //! Generated guests boot, and see each disk with the size, serial number and sector size of the spec.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 use serde_json::json;
+use vmdisk::model::Protocol;
 use vmdisk_bench_runner::guest::Archive;
 use vmdisk_qmp::Launch;
 use vmdisk_tests::{LibvirtBuild, guest, has_program, real, repository, run};
@@ -55,9 +57,8 @@ fn spec(folder: &Path, guest: &str, disks: &[Asked]) -> String {
         file.set_len((MIB + nth as u64) << 20).unwrap();
         let image = image.display();
         text += &format!("- {{raw: {{path: {image}}}, bus: {bus}, serial: {bus}-{nth}");
-        text += &match (nth, sector) {
-            (0, _) => ", boot: 1}\n".to_owned(),
-            (_, 512) => "}\n".to_owned(),
+        text += &match sector {
+            512 => "}\n".to_owned(),
             _ => format!(", logical-block-size: {sector}}}\n"),
         };
     }
@@ -118,6 +119,80 @@ fn disks_of(name: &str, launch: Launch, folder: &Path) -> Vec<String> {
         }
         assert!(began.elapsed() < PATIENCE, "{name}: {said}");
         std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// The images of a command line with their places in the boot order.
+fn boot_order(line: &str) -> BTreeMap<String, Option<u32>> {
+    let document = vmdisk::read(line).unwrap();
+    let disks = document.domain().disks.iter();
+    disks
+        .map(|disk| {
+            let Protocol::File { path, .. } = &disk.backend.image().unwrap().protocol else {
+                panic!("{line}");
+            };
+            (path.clone(), disk.frontend.boot_order)
+        })
+        .collect()
+}
+
+#[test]
+fn a_command_line_boots_from_the_disk_that_libvirt_boots_from() {
+    let Some(libvirt) = LibvirtBuild::installed() else {
+        real(false, "boot orders", "virsh and QEMU");
+        return;
+    };
+    // Disks by their names, and the order in which they are tried.
+    let specs: [(&str, &[&str], &[&str]); 11] = [
+        ("q35", &["bus: virtio", "bus: virtio"], &["0"]),
+        ("q35", &["bus: usb", "bus: virtio", "bus: sata"], &["0"]),
+        (
+            "q35",
+            &["bus: sata", "bus: virtio-scsi, target: sda"],
+            &["0"],
+        ),
+        // libvirt has the disks of a bus in the order of their names.
+        ("q35", &["target: vdb", "target: vda"], &["1"]),
+        ("q35", &["media: cdrom", "bus: sata"], &["1"]),
+        ("q35", &["media: cdrom"], &[]),
+        ("pc", &["media: floppy"], &[]),
+        ("pc", &["media: floppy", "media: cdrom", "bus: ide"], &["2"]),
+        ("pc", &["bus: ide", "bus: virtio"], &["0"]),
+        ("q35", &["bus: virtio", "bus: virtio, boot: 3"], &["1"]),
+        (
+            "pc",
+            &[
+                "bus: ide, boot: 2",
+                "media: cdrom, boot: 1",
+                "media: floppy, boot: 3",
+            ],
+            &["1", "0", "2"],
+        ),
+    ];
+    let of = |to: &str, (machine, disks, _): &(&str, &[&str], &[&str])| {
+        let mut spec = format!(
+            "version: 1\nguest: {{type: qemu, machine: {machine}, memory: 256M}}\ndisks:\n"
+        );
+        for (nth, disk) in disks.iter().enumerate() {
+            spec += &format!("- {{raw: {{path: /srv/{nth}}}, {disk}}}\n");
+        }
+        let arguments = ["--ignore", "bus-emulated", "--to", to];
+        generate(&spec, &installed(), &arguments).unwrap_or_else(|error| panic!("{spec}{error}"))
+    };
+    let guests: Vec<String> = specs.iter().map(|spec| of("libvirt-xml", spec)).collect();
+    let words = command_lines(&libvirt, &guests);
+    for (spec, words) in specs.iter().zip(words) {
+        let words = ["qemu-system-x86_64".to_owned()].into_iter().chain(words);
+        let words: Vec<String> = words.collect();
+        let libvirts = boot_order(&shlex::try_join(words.iter().map(String::as_str)).unwrap());
+        assert_eq!(boot_order(&of("qemu", spec)), libvirts, "{spec:?}");
+        let mut tried: Vec<(u32, &str)> = libvirts
+            .iter()
+            .filter_map(|(path, place)| Some(((*place)?, path.strip_prefix("/srv/")?)))
+            .collect();
+        tried.sort_unstable();
+        let tried: Vec<&str> = tried.into_iter().map(|(_, name)| name).collect();
+        assert_eq!(tried, spec.2, "{spec:?}");
     }
 }
 
