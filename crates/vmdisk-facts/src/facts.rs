@@ -161,7 +161,7 @@ impl Default for Facts {
 }
 
 impl Facts {
-    /// The UEFI of a machine, as libvirt chooses it for a guest without secure boot.
+    /// The UEFI of a machine, as libvirt chooses it for a guest that says nothing about secure boot.
     pub fn uefi_of(&self, arch: &str, machine: &str) -> Option<&UefiFirmware> {
         UefiFirmware::of_machine(&self.firmware, arch, machine)
     }

@@ -20,8 +20,14 @@ facts! {
 }
 
 impl UefiFirmware {
-    /// The UEFI of a machine, in the order of the descriptors: the first that needs no system management mode, as libvirt
-    /// chooses it for a guest without secure boot.
+    /// True if it needs or has something, by the descriptor's word.
+    pub fn has_feature(&self, feature: &str) -> bool {
+        let mut features = self.features.value().into_iter().flatten();
+        features.any(|it| it == feature)
+    }
+
+    /// The UEFI of a machine, as libvirt chooses it for a guest that says nothing about secure boot: the first, in the order
+    /// of the descriptors, that has variables (`qemuFirmwareMatchDomain`).
     pub(crate) fn of_machine<'a>(all: &'a [Self], arch: &str, machine: &str) -> Option<&'a Self> {
         // QEMU's names of the newest of each family.
         let name = match machine {
@@ -39,10 +45,8 @@ impl UefiFirmware {
                 }
         };
         all.iter().find(|firmware| {
-            let features = firmware.features.value();
-            let needs_smm = features.is_some_and(|it| it.iter().any(|it| it == "requires-smm"));
             let mut machines = firmware.machines.value().into_iter().flatten();
-            !needs_smm && machines.any(fits)
+            firmware.variables.value().is_some() && machines.any(fits)
         })
     }
 }

@@ -126,6 +126,11 @@ fn uefi(domain: &Domain, facts: &Facts) -> Option<(Vec<String>, Option<Message>)
         ["-drive".to_owned(), drive]
     };
     let mut options = drive("0,readonly=on", uefi.code.value()?).to_vec();
+    if uefi.has_feature("requires-smm") {
+        // Only its code in system management mode writes variables, as with libvirt.
+        options
+            .extend(["-global", "driver=cfi.pflash01,property=secure,value=on"].map(str::to_owned));
+    }
     let made = uefi.variables.value().map(|template| {
         let files = domain.disks.iter().filter_map(|disk| disk.backend.image());
         let mut files = files.filter_map(|image| match &image.protocol {
@@ -141,7 +146,12 @@ fn uefi(domain: &Domain, facts: &Facts) -> Option<(Vec<String>, Option<Message>)
             shell_word(template),
             shell_word(&path)
         );
-        Message::warning("UEFI keeps the variables of the guest in a file of its own").help(format!(
+        let signed = match uefi.has_feature("enrolled-keys") {
+            true => "; this UEFI starts only signed systems",
+            false => "",
+        };
+        let message = format!("UEFI keeps the variables of the guest in a file of its own{signed}");
+        Message::warning(message).help(format!(
             "make it before the first start: `{}`",
             sanitize::line(&copy)
         ))

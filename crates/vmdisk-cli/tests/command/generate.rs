@@ -960,9 +960,10 @@ fn a_key_of_a_disk_in_its_backend_is_told_its_place() {
 /// A host with UEFI for two machines.
 const UEFI: &str = "schema_version: '1.0'
 firmware:
-- {code: /u/secure.fd, variables: /u/s.fd, format: raw, machines: [x86_64 pc-q35-*], features: [requires-smm]}
-- {code: '/u/a,b.fd', variables: '/u/v s.fd', format: raw, machines: [x86_64 pc-q35-*], features: []}
-- {code: /u/arm.qcow2, format: qcow2, machines: [aarch64 virt-*]}
+- {code: /u/stateless.fd, format: raw, machines: [x86_64 pc-q35-*], features: []}
+- {code: '/u/a,b.fd', variables: '/u/v s.fd', format: raw, machines: [x86_64 pc-q35-*], features: [requires-smm]}
+- {code: /u/other.fd, variables: /u/s.fd, format: raw, machines: [x86_64 pc-q35-*], features: []}
+- {code: /u/arm.qcow2, variables: /u/v.qcow2, format: qcow2, machines: [aarch64 virt-*], features: [enrolled-keys]}
 ";
 
 #[test]
@@ -995,6 +996,7 @@ fn a_command_line_has_the_files_of_uefi_that_the_facts_name() {
         flash,
         [
             "if=pflash,unit=0,readonly=on,format=raw,file=/u/a,,b.fd",
+            "driver=cfi.pflash01,property=secure,value=on",
             "if=pflash,unit=1,format=raw,file=/srv/g_VARS.fd"
         ]
     );
@@ -1015,7 +1017,8 @@ fn a_command_line_has_the_files_of_uefi_that_the_facts_name() {
         arm.stdout
     );
     assert!(
-        !arm.stdout.contains("unit=1") && !arm.stderr.contains("UEFI"),
+        !arm.stdout.contains("property=secure")
+            && arm.stderr.contains("starts only signed systems"),
         "{}",
         arm.stderr
     );

@@ -97,6 +97,124 @@ fn parameters(console: &str) -> String {
     format!("console={console} quiet panic=-1 loglevel=3 no_timer_check rdinit=/look")
 }
 
+/// A descriptor of UEFI with a name, machines, features and a mode.
+type Descriptor = (
+    &'static str,
+    &'static [&'static str],
+    &'static [&'static str],
+    &'static str,
+);
+
+/// The code of UEFI on a command line, and whether its flash is protected.
+fn uefi_of(words: &str) -> (Option<&str>, bool) {
+    let code = words
+        .split(['"', '=', ',', '\'', ' '])
+        .find(|it| it.starts_with("/code/"));
+    (code, words.contains("property=secure,value=on"))
+}
+
+#[test]
+fn a_command_line_has_the_uefi_that_libvirt_chooses() {
+    const Q35: &[&str] = &["pc-q35-*"];
+    const BOTH: &[&str] = &["pc-i440fx-*", "pc-q35-*"];
+    const SECURE: &[&str] = &["requires-smm", "secure-boot"];
+    const ENROLLED: &[&str] = &["requires-smm", "secure-boot", "enrolled-keys"];
+    let hosts: [&[Descriptor]; 4] = [
+        // Debian 12.
+        &[
+            ("40", Q35, ENROLLED, "split"),
+            ("50", Q35, SECURE, "split"),
+            ("60", BOTH, &[], "split"),
+        ],
+        &[("50", Q35, SECURE, "split"), ("60", BOTH, &[], "split")],
+        &[
+            ("30", BOTH, &["secure-boot", "enrolled-keys"], "split"),
+            ("60", BOTH, &[], "split"),
+        ],
+        &[("30", BOTH, &[], "stateless"), ("60", BOTH, &[], "split")],
+    ];
+    // The machine's directory of descriptors may not exist: ours is laid over the one above it.
+    let script = "mount -t overlay -o \"lowerdir=$0/usr/share/qemu:/usr/share/qemu\" none /usr/share/qemu && \
+        for guest in $0/*.xml; do virsh -c \"qemu:///embed?root=$0/libvirt\" domxml-to-native qemu-argv --xml $guest; done";
+    let may_mount = Command::new("unshare")
+        .args([
+            "--mount",
+            "mount",
+            "-t",
+            "overlay",
+            "-o",
+            "lowerdir=/etc:/usr/share/qemu",
+            "none",
+            "/mnt",
+        ])
+        .status()
+        .is_ok_and(|status| status.success());
+    let is_there = may_mount && LibvirtBuild::installed().is_some();
+    if !real(
+        is_there,
+        "UEFI that libvirt chooses",
+        "virsh, QEMU and mounts",
+    ) {
+        return;
+    }
+    for descriptors in hosts {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        fs::create_dir_all(root.join("usr/share/qemu/firmware")).unwrap();
+        for (name, machines, features, mode) in descriptors {
+            let mut flash = json!({
+                "device": "flash",
+                "mode": mode,
+                "executable": {"filename": format!("/code/{name}"), "format": "raw"},
+            });
+            if *mode == "split" {
+                flash["nvram-template"] =
+                    json!({"filename": format!("/vars/{name}"), "format": "raw"});
+            }
+            let descriptor = json!({
+                "description": name,
+                "interface-types": ["uefi"],
+                "mapping": flash,
+                "targets": [{"architecture": "x86_64", "machines": machines}],
+                "features": features,
+                "tags": [],
+            });
+            let path = root.join(format!("usr/share/qemu/firmware/{name}.json"));
+            fs::write(path, descriptor.to_string()).unwrap();
+        }
+        let facts = run(
+            crate::VMDISK,
+            &["facts", "--root", root.to_str().unwrap()],
+            "",
+        );
+        let host = root.join("facts.json");
+        fs::write(&host, facts.stdout).unwrap();
+        let mut ours = Vec::new();
+        for machine in ["pc", "q35"] {
+            let spec = format!(
+                "version: 1\nguest: {{type: qemu, machine: {machine}, memory: 256M, firmware: efi}}\ndisks:\n- raw: {{path: /srv/a}}\n"
+            );
+            let of = |to| {
+                let facts = ["--facts", host.to_str().unwrap(), "--to", to];
+                generate(&spec, &installed(), &facts).unwrap()
+            };
+            ours.push(of("qemu"));
+            fs::write(root.join(format!("{machine}.xml")), of("libvirt-xml")).unwrap();
+        }
+        let said = Command::new("unshare")
+            .args(["--mount", "sh", "-c", script])
+            .arg(root)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&said.stdout).into_owned();
+        let theirs = said.lines().filter(|line| line.contains("-blockdev"));
+        let theirs: Vec<_> = theirs.map(uefi_of).collect();
+        let ours: Vec<_> = ours.iter().map(|line| uefi_of(line)).collect();
+        assert!(ours.iter().all(|(code, _)| code.is_some()), "{ours:?}");
+        assert_eq!(ours, theirs, "{descriptors:?}: {said}");
+    }
+}
+
 /// Runs a guest until it has named its disks.
 fn disks_of(name: &str, launch: Launch, folder: &Path) -> Vec<String> {
     let console = folder.join("console");
