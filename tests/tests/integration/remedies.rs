@@ -7,7 +7,7 @@ use std::rc::Rc;
 use vmdisk::rules::RULES;
 use vmdisk::{lint, read};
 use vmdisk_tests::fix_cases::{FixCase, fix_cases};
-use vmdisk_tests::{real, repository};
+use vmdisk_tests::{real, repository, run};
 
 use Trial::{Elsewhere, Named, Parsed, Run};
 
@@ -483,6 +483,77 @@ fn each_command_that_a_rule_advises_has_a_trial() {
         .filter(|(known, _)| !is_advised(known))
         .collect();
     assert!(gone.is_empty(), "no rule advises {gone:#?}");
+}
+
+#[test]
+fn each_command_that_the_help_of_another_report_names_has_a_trial() {
+    let mut named = BTreeSet::new();
+    for place in [
+        "vmdisk-cli/src/image",
+        "vmdisk-cli/src/trace",
+        "vmdisk-cli/src/advise",
+        "vmdisk-cli/src/decide",
+        "vmdisk/src/advise",
+        "vmdisk-trace/src",
+    ] {
+        for entry in std::fs::read_dir(repository().join("crates").join(place)).unwrap() {
+            let path = entry.unwrap().path();
+            if !path.is_file() {
+                continue;
+            }
+            let text = std::fs::read_to_string(path).unwrap();
+            let lines = text.lines().filter(|it| !it.trim_start().starts_with("//"));
+            named.extend(lines.flat_map(commands));
+        }
+    }
+    // A subcommand that is filled in is one that `image` asks for its own report.
+    named.remove("qemu-img {command}");
+    let is_tried = |command: &&String| {
+        let filled = command.replace("{}", "WORD").replace("{format}", "WORD");
+        TRIALS
+            .iter()
+            .any(|(known, _)| known.starts_with(&filled) || is_of(&filled, known))
+    };
+    let new: Vec<_> = named.iter().filter(|it| !is_tried(it)).collect();
+    assert!(
+        new.is_empty() && named.len() > 6,
+        "without a trial: {new:#?}"
+    );
+}
+
+#[test]
+fn the_facts_that_a_trace_asks_for_are_collected_by_its_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    std::fs::write(path("a b.img"), [0; 512]).unwrap();
+    std::os::unix::fs::symlink(path("a b.img"), path("link")).unwrap();
+    let mut asked = 0;
+    for name in ["a b.img", "link", "missing.img"] {
+        let xml = format!(
+            "<disk type='file' device='disk'><driver name='qemu' type='raw' cache='none'/>\
+             <source file='{}'/><target dev='vda' bus='virtio'/></disk>",
+            path(name)
+        );
+        let without = run(crate::VMDISK, &["trace", "-"], &xml).stdout;
+        let tails = without.split("collect it with `").skip(1);
+        let commands: BTreeSet<&str> = tails.filter_map(|it| it.split('`').next()).collect();
+        assert!(!commands.is_empty(), "{without}");
+        for command in commands {
+            let words = shlex::split(command).unwrap();
+            assert_eq!(words[0], "vmdisk");
+            let words: Vec<&str> = words[1..].iter().map(String::as_str).collect();
+            let facts = run(crate::VMDISK, &words, "");
+            // It says that a file is missing, and writes that down.
+            let is_missing = name == "missing.img";
+            assert_eq!(facts.code, i32::from(is_missing), "{command}");
+            std::fs::write(path("facts.json"), facts.stdout).unwrap();
+            let arguments = ["trace", "-", "--facts", &path("facts.json")];
+            let with = run(crate::VMDISK, &arguments, &xml).stdout;
+            assert!(!with.contains(command), "{command} does not tell: {with}");
+            asked += 1;
+        }
+    }
+    assert!(asked >= 3, "{asked}");
 }
 
 #[test]
