@@ -94,10 +94,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
                 .join(", ")
         );
     }
-    let chosen: Vec<&Stack> = STACKS
+    let mut chosen: Vec<&Stack> = STACKS
         .iter()
         .filter(|stack| stacks.is_empty() || stacks.iter().any(|name| name == stack.name))
         .collect();
+    if boot::virtiofsd().is_none() {
+        chosen.retain(|stack| stack.name != "virtiofs");
+        println!("skipped: virtiofs: virtiofsd is not installed, or this is not root");
+    }
     let folder = crate::repository().join("target/hostlab");
     std::fs::create_dir_all(&folder)?;
     let ours = build(&folder)?;

@@ -99,6 +99,7 @@ fn every_recorded_host_yields_the_same_facts() {
             "overlay-container",
             "overlay-volatile",
             "thin-on-crypt-on-md",
+            "virtiofs",
             "xfs-4kn",
             "zram",
         ]

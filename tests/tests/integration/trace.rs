@@ -81,7 +81,7 @@ fn every_statement_about_a_stack_of_the_lab_agrees_with_its_measurement() {
     for kernel in ["6.1", "6.12"] {
         let lab = fixtures().join("facts-lab");
         let lines = fs::read_to_string(lab.join(format!("io-path.{kernel}.txt"))).unwrap();
-        assert_eq!(lines.lines().count(), 31);
+        assert_eq!(lines.lines().count(), 32);
         for (line, user) in lines
             .lines()
             .flat_map(|line| [(line, "root"), (line, "nobody")])
@@ -136,7 +136,8 @@ fn every_statement_about_a_stack_of_the_lab_agrees_with_its_measurement() {
         }
     }
     println!("{compared} statements agree with the lab, {unknown} are unknown");
-    assert_eq!((compared, unknown), (360, 8));
+    // On virtiofs, three operations of two users and kernels: the machine outside decides.
+    assert_eq!((compared, unknown), (360, 8 + 12));
 }
 
 #[test]

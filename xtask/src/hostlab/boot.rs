@@ -1,8 +1,9 @@
 //! Booting the lab: QEMU emulates the machine, so no KVM and no privileges are needed.
 
 use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
@@ -74,6 +75,7 @@ pub(crate) fn boot(
         .arg(format!("file,id=port,path={}", port.display()))
         .args(["-device", "virtserialport,chardev=port,name=lab"]);
     add_disks(&mut command, folder)?;
+    let _daemon = Shared::start(&mut command, folder)?;
     let began = Instant::now();
     let errors = folder.join("errors");
     let mut child = command
@@ -117,6 +119,62 @@ pub(crate) fn boot(
         said,
         took,
     })
+}
+
+/// The program of the daemon behind virtiofs, which needs root here.
+pub(crate) fn virtiofsd() -> Option<&'static Path> {
+    let is_root = fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
+    let programs = ["/usr/libexec/virtiofsd", "/usr/lib/qemu/virtiofsd"].map(Path::new);
+    programs.into_iter().find(|it| is_root && it.exists())
+}
+
+/// The daemon behind a virtiofs file system, and the directory of this machine that it serves.
+struct Shared(Child);
+
+impl Shared {
+    /// Starts it for a device of the command; `None` where it cannot be had.
+    fn start(command: &mut Command, folder: &Path) -> anyhow::Result<Option<Self>> {
+        let Some(program) = virtiofsd() else {
+            return Ok(None);
+        };
+        let (socket, served) = (folder.join("virtiofs.sock"), folder.join("virtiofs"));
+        fs::create_dir(&served)?;
+        let daemon = Command::new(program)
+            .arg(format!("--socket-path={}", socket.display()))
+            .arg("-o")
+            .arg(format!("source={}", served.display()))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(File::create(folder.join("virtiofsd"))?)
+            .spawn()
+            .context("could not start virtiofsd")?;
+        let daemon = Self(daemon);
+        let began = Instant::now();
+        while !socket.exists() {
+            ensure!(
+                began.elapsed() < Duration::from_secs(30),
+                "virtiofsd does not listen"
+            );
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        // The daemon reads the guest's memory.
+        command
+            .args([
+                "-object",
+                "memory-backend-memfd,id=memory,share=on,size=1536M",
+            ])
+            .args(["-numa", "node,memdev=memory", "-chardev"])
+            .arg(format!("socket,id=virtiofs,path={}", socket.display()))
+            .args(["-device", "vhost-user-fs-pci,chardev=virtiofs,tag=lab"]);
+        Ok(Some(daemon))
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// Adds every disk of the lab.

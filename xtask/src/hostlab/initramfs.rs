@@ -113,6 +113,7 @@ const MODULES: &[&str] = &[
     "xfs",
     "btrfs",
     "overlay",
+    "virtiofs",
     "crc32c_generic",
     "xts",
     "ecb",

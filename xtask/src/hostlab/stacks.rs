@@ -55,6 +55,7 @@ stacks![
     "cgroup-limits": Facts,
     "overlay-container": Facts,
     "overlay-volatile": Facts,
+    "virtiofs": Facts,
     "btrfs-raid1": Facts,
     "lvm-thin-4m-nozero": Facts,
     "lvm-thin-64k-zero": Facts,
