@@ -70,10 +70,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         None => race::build_static(&arguments.arch)?,
     };
     let libraries = match &arguments.binary {
-        None if arguments.arch == std::env::consts::ARCH => race::build_libraries()?,
-        Some(_) | None => binary.with_file_name(""),
+        None => race::build_libraries(&arguments.arch)?,
+        Some(binary) => Some(binary.with_file_name("")),
     };
-    let library = |name: &str| Some(libraries.join(name)).filter(|file| file.exists());
+    let library = |name: &str| {
+        let file = libraries.as_ref()?.join(name);
+        file.exists().then_some(file)
+    };
     let bytes = fs::read(&binary)?;
     let stage = tempfile::tempdir()?;
     let mut parts = Parts::write(&binary, stage.path())?;
@@ -118,14 +121,20 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The tarball, both packages, the container image and the wheel; those whose programs are missing are none.
-fn write_all(parts: &Parts, folder: &Path) -> anyhow::Result<[Option<PathBuf>; 5]> {
+/// The tarball, both packages, the container image and the wheels: with the module, and with the command alone for C
+/// libraries that the module does not run with. Those whose programs are missing are none.
+fn write_all(parts: &Parts, folder: &Path) -> anyhow::Result<[Option<PathBuf>; 6]> {
+    let module = parts.module.as_deref();
     Ok([
         Some(tarball(parts, folder)?),
         debian_package(parts, folder)?,
         rpm_package(parts, folder)?,
         Some(container::write(parts, folder)?),
-        wheel(parts, folder)?,
+        module
+            .map(|_| wheel(parts, module, folder))
+            .transpose()?
+            .flatten(),
+        wheel(parts, None, folder)?,
     ])
 }
 
@@ -365,12 +374,12 @@ fn debian_package(parts: &Parts, folder: &Path) -> anyhow::Result<Option<PathBuf
 }
 
 /// Writes `vmdisk-VERSION-cp39-abi3-TAGS.whl`, or `vmdisk-VERSION-py3-none-TAGS.whl` without the module.
-fn wheel(parts: &Parts, folder: &Path) -> anyhow::Result<Option<PathBuf>> {
+fn wheel(parts: &Parts, module: Option<&Path>, folder: &Path) -> anyhow::Result<Option<PathBuf>> {
     if !has("python3")? {
         return Ok(None);
     }
     let arch = &parts.arch;
-    let newest = match &parts.module {
+    let newest = match module {
         Some(module) => c_library(&fs::read(module)?)?,
         None => parts.c_library,
     };
@@ -379,7 +388,7 @@ fn wheel(parts: &Parts, folder: &Path) -> anyhow::Result<Option<PathBuf>> {
         // A static binary runs with any C library: these are the oldest ones that have a tag.
         None => format!("manylinux_2_17_{arch}.manylinux2014_{arch}.musllinux_1_1_{arch}"),
     };
-    let python = match parts.module {
+    let python = match module {
         Some(_) => "cp39-abi3",
         None => "py3-none",
     };
@@ -390,7 +399,7 @@ fn wheel(parts: &Parts, folder: &Path) -> anyhow::Result<Option<PathBuf>> {
     write.args([&file, &parts.binary, &parts.licences]);
     write.arg(repository().join("README.md"));
     write.args([VERSION, &tag, SUMMARY, env!("CARGO_PKG_REPOSITORY")]);
-    if let Some(module) = &parts.module {
+    if let Some(module) = module {
         write
             .arg(module)
             .arg(repository().join("crates/vmdisk-python/python/vmdisk"));

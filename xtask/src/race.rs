@@ -107,16 +107,33 @@ pub(crate) fn build_static(arch: &str) -> anyhow::Result<PathBuf> {
     Ok(target_folder().join(target).join("release/vmdisk"))
 }
 
-/// Builds the libraries for C and Python, and returns their directory.
-pub(crate) fn build_libraries() -> anyhow::Result<PathBuf> {
-    let packages = ["--package", "vmdisk-capi", "--package", "vmdisk-python"];
+/// Builds the libraries for C and Python, and returns their directory. Where `cargo-zigbuild` is installed, they are for a
+/// processor and for the C library of RHEL 8 and all that came later; otherwise for this host.
+pub(crate) fn build_libraries(arch: &str) -> anyhow::Result<Option<PathBuf>> {
+    let has_zig = Command::new("cargo-zigbuild").arg("--version").output();
+    let has_zig = has_zig.is_ok_and(|zig| zig.status.success());
+    if arch != std::env::consts::ARCH && !has_zig {
+        return Ok(None);
+    }
+    let target = format!("{arch}-unknown-linux-gnu");
     let mut build = Command::new("cargo");
-    build.args(["build", "--release", "--quiet"]).args(packages);
+    match has_zig {
+        true => build.args(["zigbuild", "--target", &format!("{target}.2.28")]),
+        false => build.arg("build"),
+    };
+    build.args(["--release", "--quiet"]);
+    build.args(["--package", "vmdisk-capi", "--package", "vmdisk-python"]);
     build.env("RUSTFLAGS", release_flags()?);
     if !build.current_dir(repository()).status()?.success() {
-        bail!("the libraries could not be built");
+        bail!(
+            "the libraries could not be built; `rustup target add {target}` installs what they need"
+        );
     }
-    Ok(target_folder().join("release"))
+    let folder = target_folder();
+    Ok(Some(match has_zig {
+        true => folder.join(target).join("release"),
+        false => folder.join("release"),
+    }))
 }
 
 /// The flags of the compiler for a binary that names no directory of this host: messages of a panic name the sources of

@@ -14,8 +14,8 @@ use crate::dist::{container, output};
 const GUEST: &str = "<disk type='file' device='disk'>\n  <driver name='qemu' type='qcow2' cache='unsafe'/>\n  <source file='/srv/web1.qcow2'/>\n  <target dev='vda' bus='virtio'/>\n</disk>\n";
 
 /// Installs each in a new place, and prints the time until the first finding.
-pub(super) fn run(files: &[Option<PathBuf>; 5], roots: &[PathBuf]) -> anyhow::Result<()> {
-    let [tarball, debian, rpm, container, wheel] = files;
+pub(super) fn run(files: &[Option<PathBuf>; 6], roots: &[PathBuf]) -> anyhow::Result<()> {
+    let [tarball, debian, rpm, container, wheel, command] = files;
     let container = container.as_ref().filter(|_| is_root());
     let tries = [
         ("tar -xzf", tarball.as_ref(), unpack as Install),
@@ -25,6 +25,11 @@ pub(super) fn run(files: &[Option<PathBuf>; 5], roots: &[PathBuf]) -> anyhow::Re
         (
             "python3 -m venv, pip install --no-index",
             wheel.as_ref(),
+            install_wheel as Install,
+        ),
+        (
+            "the same with the wheel of the command alone",
+            command.as_ref(),
             install_wheel as Install,
         ),
     ];
