@@ -128,6 +128,10 @@ fn read_devices<'d>(
 ) {
     let outer = devices.at;
     domain.scsi_host_devices = scsi_host_devices(&devices);
+    let others = ["interface", "hostdev", "redirdev"];
+    domain.boots_from_others = devices.children.iter().any(|child| {
+        others.iter().any(|name| child.is_named(name)) && child.node.child("boot").is_some()
+    });
     domain.pci_room = pci_room(&devices, domain.board());
     let mut others = devices.children.iter();
     if let Some(emulator) = others.find(|child| child.is_named("emulator")) {
@@ -252,6 +256,7 @@ pub fn write_domain(domain: &Domain, kept: &Unmodeled) -> Result<String, Unwrita
         controllers: _,     // written by `write_devices`, as the disks are
         disks: _,
         scsi_host_devices: _, // kept among the devices
+        boots_from_others: _,
     } = domain;
     let mut writer = Writer::new();
     let guest = &kept.guest;

@@ -105,6 +105,9 @@ pub struct Domain {
     /// Addresses on SCSI controllers that host devices occupy; libvirt `<hostdev
     /// type='scsi'>`. They are only looked at, and written back as they were read.
     pub scsi_host_devices: Vec<DriveAddress>,
+    /// A device that is no disk has a place in the boot order; libvirt `interface/boot`, `hostdev/boot` and
+    /// `redirdev/boot`. It is only looked at, and written back as it was read.
+    pub boots_from_others: bool,
     /// The number of devices for which libvirt finds a place on PCI, beside those with an address. `None` if it is not known
     /// or without a limit. It is only looked at.
     pub pci_room: Option<usize>,
@@ -144,8 +147,8 @@ impl Domain {
     /// (`virDomainDefBootOrderPostParse`).
     pub fn boot_from_first_disk(&mut self) {
         let has_order = |disk: &Disk| disk.frontend.boot_order.is_some();
-        let is_guest = self.scope == Scope::WholeGuest;
-        if is_guest && self.boot_devices.is_empty() && !self.disks.iter().any(has_order) {
+        let is_open = self.scope == Scope::WholeGuest && !self.boots_from_others;
+        if is_open && self.boot_devices.is_empty() && !self.disks.iter().any(has_order) {
             self.boot_devices.push(BootDevice::Disk);
         }
     }

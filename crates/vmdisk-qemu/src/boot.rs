@@ -68,6 +68,10 @@ mod tests {
         assert_eq!(boot_indexes(&domain), [None, None, None]);
         domain.scope = Scope::WholeGuest;
         assert_eq!(boot_indexes(&domain), [None, None, None]);
+        domain.boots_from_others = true;
+        domain.boot_from_first_disk();
+        assert_eq!(boot_indexes(&domain), [None, None, None]);
+        domain.boots_from_others = false;
         domain.boot_from_first_disk();
         // libvirt has disks in the order of their names.
         assert_eq!(boot_indexes(&domain), [None, None, Some(1)]);

@@ -50,6 +50,7 @@ fn write_options(plan: &Plan, writer: &mut Writer<'_>) -> Option<&'static str> {
         disks,
         // Devices outside this crate's scope.
         scsi_host_devices: _,
+        boots_from_others: _,
         emulator: _, // the program is not an option
         pci_room: _,
         manager: _,

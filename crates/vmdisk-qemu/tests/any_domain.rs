@@ -433,6 +433,7 @@ prop_compose! {
             machine: machine.map(MachineType::new),
             vcpus: None,
             scsi_host_devices: Vec::new(),
+            boots_from_others: false,
             emulator: None,
             pci_room: None,
             manager: None,

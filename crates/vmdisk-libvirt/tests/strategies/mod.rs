@@ -485,6 +485,7 @@ pub(crate) fn domain() -> impl Strategy<Value = Domain> {
                     controllers,
                     disks,
                     scsi_host_devices: Vec::new(),
+                    boots_from_others: false,
                     emulator: None,
                     pci_room: None,
                     manager: None,

@@ -110,10 +110,11 @@ fn guest_of(domain: &Domain, report: &mut DroppedFields) -> GuestSpec {
         controllers: _, // in `report_controllers`
         disks: _,
         scsi_host_devices: _, // no disks
-        emulator: _,          // of the host
-        pci_room: _,          // of the other devices, too
-        manager: _,           // a mark in `<metadata>`
-        tuned_iothreads: _,   // in `<cputune>`, of which nothing else is read
+        boots_from_others: _,
+        emulator: _,        // of the host
+        pci_room: _,        // of the other devices, too
+        manager: _,         // a mark in `<metadata>`
+        tuned_iothreads: _, // in `<cputune>`, of which nothing else is read
     } = domain;
     let guest_type = guest_type_of(domain_type.as_ref(), report);
     let hugepages = memory_backing

@@ -299,10 +299,12 @@ fn a_command_line_boots_from_the_disk_that_libvirt_boots_from() {
     };
     let guests: Vec<String> = specs.iter().map(|spec| of("libvirt-xml", spec)).collect();
     let words = command_lines(&libvirt, &guests);
+    let order_of = |words: &[String]| {
+        let words = words.iter().map(String::as_str);
+        boot_order(&shlex::try_join(["qemu-system-x86_64"].into_iter().chain(words)).unwrap())
+    };
     for (spec, words) in specs.iter().zip(words) {
-        let words = ["qemu-system-x86_64".to_owned()].into_iter().chain(words);
-        let words: Vec<String> = words.collect();
-        let libvirts = boot_order(&shlex::try_join(words.iter().map(String::as_str)).unwrap());
+        let libvirts = order_of(&words);
         assert_eq!(boot_order(&of("qemu", spec)), libvirts, "{spec:?}");
         let mut tried: Vec<(u32, &str)> = libvirts
             .iter()
@@ -312,6 +314,17 @@ fn a_command_line_boots_from_the_disk_that_libvirt_boots_from() {
         let tried: Vec<&str> = tried.into_iter().map(|(_, name)| name).collect();
         assert_eq!(tried, spec.2, "{spec:?}");
     }
+    // A place of another device is an order, too.
+    let network = "<interface type='user'><boot order='1'/></interface></devices>";
+    let guest = guests[0].replace("</devices>", network);
+    let words = command_lines(&libvirt, std::slice::from_ref(&guest));
+    assert!(
+        order_of(&words[0]).values().all(Option::is_none),
+        "{words:?}"
+    );
+    let mut domain = vmdisk::read(&guest).unwrap().domain().clone();
+    vmdisk::write::set_for_qemu(&mut domain);
+    assert!(domain.boot_devices.is_empty());
 }
 
 #[test]
