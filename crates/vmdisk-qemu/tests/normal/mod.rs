@@ -9,6 +9,7 @@ pub(crate) fn normal(domain: &Domain, as_written: &Domain) -> Domain {
     let mut domain = domain.clone();
     // Devices of the host are no disks, and no command line of disks has them.
     domain.scsi_host_devices.clear();
+    domain.boots_from_others = false;
     domain.pci_room = None;
     domain.emulator = None;
     domain.tuned_iothreads.clear();
