@@ -1,7 +1,8 @@
 //! What Windows needs around its disks: a clock in local time that catches up on lost ticks, and interfaces of Hyper-V.
 //!
 //! The values are those of virt-install (virt-manager 4.1, `virtinst/domain/clock.py` and `features.py`, and the clock of
-//! osinfo-db). The words for QEMU are those that libvirt 9.0 writes for the XML; QEMU accepts them with and without KVM.
+//! osinfo-db). The words for QEMU are those that libvirt 9.0 writes for the XML; QEMU 5.2 to 11.1 accept them under TCG.
+//! Under KVM they were not tried.
 
 use vmdisk_libvirt::{Unmodeled, Unwritable};
 use vmdisk_model::{Architecture, Scope};
