@@ -5,7 +5,7 @@
 //! Under KVM they were not tried.
 
 use vmdisk_libvirt::{Unmodeled, Unwritable};
-use vmdisk_model::{Architecture, Scope};
+use vmdisk_model::{Architecture, Domain, Scope};
 use vmdisk_plan::{GuestOs, Plan};
 
 use crate::write;
@@ -57,8 +57,15 @@ pub fn planned_xml(plan: &Plan) -> Result<String, Unwritable> {
     write::libvirt_xml_with(&plan.domain, &kept)
 }
 
-/// The words of a command line for what the operating system of a planned guest needs.
-pub fn planned_words(plan: &Plan) -> Vec<String> {
+/// The planned guest as QEMU gets it: its first disk boots, and the words of a command line say what its operating system
+/// needs.
+pub fn planned_for_qemu(plan: &Plan) -> (Domain, Vec<String>) {
+    let mut domain = plan.domain.clone();
+    domain.boot_from_first_disk();
+    (domain, words(plan))
+}
+
+fn words(plan: &Plan) -> Vec<String> {
     if !is_windows(plan) {
         return Vec::new();
     }

@@ -29,7 +29,7 @@ impl Check<'_> {
         asked: &GenerateInput<'_>,
     ) -> Result<Vec<Message>, Stop> {
         let domain = &plan.domain;
-        let xml = || write::libvirt_xml(domain).map_err(|error| Stop::new(error.to_string()));
+        let xml = || write::planned_xml(plan).map_err(|error| Stop::new(error.to_string()));
         let text = match self.to {
             GenerateForm::LibvirtXml | GenerateForm::DiskXml => xml()?,
             GenerateForm::Script | GenerateForm::Steps => {
@@ -51,7 +51,12 @@ impl Check<'_> {
                     target: self.target.clone(),
                     ..QemuOptions::default()
                 };
-                let mut line = write::qemu_command_line(domain, &options).map_err(refused)?;
+                let (domain, further) = match self.to {
+                    GenerateForm::Qemu => write::planned_for_qemu(plan),
+                    _ => (domain.clone(), Vec::new()),
+                };
+                let mut line = write::qemu_command_line(&domain, &options).map_err(refused)?;
+                line.further = further;
                 // Those are command lines of another program.
                 line.daemons.clear();
                 line.to_shell()

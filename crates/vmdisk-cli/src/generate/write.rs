@@ -28,11 +28,7 @@ pub(crate) fn guest(
     form: GenerateForm,
     qemu: QemuFormat,
 ) -> Result<Option<Written>, Stop> {
-    let mut domain = plan.domain.clone();
-    if form == GenerateForm::Qemu {
-        domain.boot_from_first_disk();
-    }
-    let domain = &domain;
+    let domain = &plan.domain;
     if form == GenerateForm::LibvirtXml
         && let Board::Isa | Board::Microvm = domain.board()
     {
@@ -44,31 +40,25 @@ pub(crate) fn guest(
         warnings.extend(flushes_lost(domain));
         Some(Written { text, warnings })
     };
+    let options = |target| QemuOptions {
+        target,
+        ..QemuOptions::default()
+    };
     Ok(match form {
         GenerateForm::LibvirtXml => xml(write::planned_xml(plan).map_err(unwritable)?),
         GenerateForm::DiskXml => xml(write::disks_xml(domain).map_err(unwritable)?),
-        GenerateForm::Qemu | GenerateForm::Qmp | GenerateForm::BlockdevJson => {
-            let options = QemuOptions {
-                target,
-                ..QemuOptions::default()
-            };
-            let uefi = match form {
-                GenerateForm::Qemu => uefi(domain, facts),
-                _ => None,
-            };
-            let mut further = match form {
-                GenerateForm::Qemu => write::planned_words(plan),
-                _ => Vec::new(),
-            };
-            let Some((files, made)) = uefi else {
-                return command_line(domain, &options, form, qemu, &further).map(Some);
-            };
-            further.extend(files);
-            let domain = Domain {
-                firmware: None,
-                ..domain.clone()
-            };
-            let mut written = command_line(&domain, &options, form, qemu, &further)?;
+        GenerateForm::Qmp | GenerateForm::BlockdevJson => {
+            Some(command_line(domain, &options(target), form, qemu, &[])?)
+        }
+        GenerateForm::Qemu => {
+            let (mut domain, mut further) = write::planned_for_qemu(plan);
+            let uefi = uefi(&domain, facts);
+            let made = uefi.and_then(|(files, made)| {
+                further.extend(files);
+                domain.firmware = None;
+                made
+            });
+            let mut written = command_line(&domain, &options(target), form, qemu, &further)?;
             written.warnings.extend(made);
             Some(written)
         }
