@@ -641,7 +641,7 @@ impl<'a> HostIndex<'a> {
     }
 }
 
-/// The ids of the devices below a device, also of those that are not among the facts.
+/// The ids of the devices below a device, also of devices that are not among the facts.
 pub(crate) fn ids_below(device: &BlockDevice) -> Vec<&str> {
     let mut ids: Vec<&str> = device.slaves.iter().map(String::as_str).collect();
     if let Fact::Known(partition) = &device.partition

@@ -550,7 +550,7 @@ impl<'t> Reader<'t> {
 }
 
 /// The removal of an element that is there a second time. libvirt reads some elements whole, and of others each attribute
-/// and each element inside by itself: certain is only what the first one has, too.
+/// and each inner element alone: only what the first element has, too, is certain.
 fn removal(text: &str, parent: &Element<'_>, again: &Child<'_>) -> Option<Edit> {
     let mut children = parent.children.iter();
     let first = children.find(|child| child.is_named(again.name()))?;

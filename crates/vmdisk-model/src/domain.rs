@@ -105,7 +105,7 @@ pub struct Domain {
     /// Addresses on SCSI controllers that host devices occupy; libvirt `<hostdev
     /// type='scsi'>`. They are only looked at, and written back as they were read.
     pub scsi_host_devices: Vec<DriveAddress>,
-    /// A device that is no disk has a place in the boot order; libvirt `interface/boot`, `hostdev/boot` and
+    /// Another device than a disk has a place in the boot order; libvirt `interface/boot`, `hostdev/boot` and
     /// `redirdev/boot`. It is only looked at, and written back as it was read.
     pub boots_from_others: bool,
     /// The number of devices for which libvirt finds a place on PCI, beside those with an address. `None` if it is not known

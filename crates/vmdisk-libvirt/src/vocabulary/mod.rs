@@ -118,7 +118,7 @@ pub enum ValueSpec {
 }
 
 impl ValueSpec {
-    /// The words, those that the model has first; empty for another kind of value.
+    /// The words: first the words of the model. Empty for another kind of value.
     pub fn words(self) -> impl Iterator<Item = &'static str> {
         let (words, others): (&[&str], &[&str]) = match self {
             ValueSpec::Words(words) => (words, &[]),

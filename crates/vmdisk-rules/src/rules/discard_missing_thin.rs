@@ -164,7 +164,7 @@ struct Grows {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let corrupts = context.target.has_bug(Bug::Qcow2DiscardDuringCow);
-    // `qcow2-discard-corruption` tells the same about the host, if another disk of the guest discards.
+    // `qcow2-discard-corruption` says the same about the host, if another disk of the guest discards.
     let mut is_told = corrupts.is_yes() && qcow2_discard_corruption::is_affected(context);
     for (index, disk, image) in context.images() {
         if !drops_discards(disk)
