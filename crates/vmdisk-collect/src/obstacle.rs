@@ -4,6 +4,7 @@ use std::io;
 
 use rustix::io::Errno;
 use vmdisk_facts::{Fact, Reason, Unknown};
+pub(crate) use vmdisk_source::sanitize::system_message as message;
 
 /// Returns the reason for a failure, with the attempted operation and the system's message.
 pub(crate) fn obstacle(what: &str, error: &io::Error) -> Unknown {
@@ -20,17 +21,6 @@ pub(crate) fn obstacle(what: &str, error: &io::Error) -> Unknown {
         Reason::Other("io".to_owned())
     };
     Unknown::new(reason, format!("{what}: {}", message(error)))
-}
-
-/// Returns the system's message without Rust's error number.
-pub(crate) fn message(error: &io::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" (os error").next().unwrap_or(&text);
-    let mut letters = text.chars();
-    match letters.next() {
-        Some(first) => first.to_lowercase().chain(letters).collect(),
-        None => String::new(),
-    }
 }
 
 /// Parses the text of a file as a fact: absent if the file does not exist, unknown if it cannot be read or parsed.

@@ -89,6 +89,17 @@ pub fn source_character(character: char) -> char {
     }
 }
 
+/// The operating system's message of an error, with a small first letter and without Rust's error number.
+pub fn system_message(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or(&text);
+    let mut letters = text.chars();
+    match letters.next() {
+        Some(first) => first.to_lowercase().chain(letters).collect(),
+        None => String::new(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

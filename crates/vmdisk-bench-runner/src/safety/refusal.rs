@@ -2,6 +2,8 @@
 
 use std::{fmt, io};
 
+pub(crate) use vmdisk_source::sanitize::system_message as plain;
+
 vmdisk_source::words! {
     /// The check.
     pub enum Check as word {
@@ -68,17 +70,6 @@ pub(crate) trait Refusals {
     /// Adds a check for which something could not be read.
     fn not_checked(&mut self, check: Check, what: impl fmt::Display, error: &io::Error) {
         self.refuse(check, format!("not checked: {what}: {}", plain(error)));
-    }
-}
-
-/// Returns the operating system's message without its number.
-pub(crate) fn plain(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" (os error").next().unwrap_or(&text);
-    let mut letters = text.chars();
-    match letters.next() {
-        Some(first) => first.to_lowercase().chain(letters).collect(),
-        None => String::new(),
     }
 }
 
