@@ -31,6 +31,19 @@ const BACKENDS: [&str; 20] = [
     "vhost-user-blk:/run/vmdisk/disk.sock",
 ];
 
+/// Further backends of the large matrix.
+const MORE_BACKENDS: [&str; 9] = [
+    "iscsi://store.example/iqn.2020-01.example:t/1",
+    "ssh://store.example/srv/a.img",
+    "gluster://store.example/vol/a.img",
+    "raw:DIR/part.img,offset=1M,length=8M",
+    "qcow2:DIR/sub.qcow2,size=64M,extended-l2=yes",
+    "qcow2:DIR/secret.qcow2,encryption.usage=web1",
+    "nbd+unix:///web1?socket=/run/nbd.sock",
+    "qcow2:DIR/full.qcow2,size=64M,preallocation=full,cluster-size=2M",
+    "raw:DIR/cloud.img,source.path=DIR/old.qcow2,source.format=qcow2,size=1G",
+];
+
 /// Backends that facts of a host say nothing about.
 const FAR: [&str; 5] = ["nfs:", "nvme:", "vhost-vdpa:", "directory:", "volume:"];
 
@@ -103,11 +116,18 @@ fn cases(target: &str, form: &[&str], directory: &str, facts: &[&str]) -> (Vec<C
     (cases.collect(), counts)
 }
 
-/// Runs the command in this process, because there are thousands of cases.
 fn generate(arguments: &[&str]) -> Result<String, String> {
+    match command(arguments, "") {
+        (0, stdout, _) => Ok(stdout),
+        (_, _, stderr) => Err(stderr),
+    }
+}
+
+/// The exit status and the two outputs of the command, run in this process because there are thousands of cases.
+fn command(arguments: &[&str], stdin: &str) -> (u8, String, String) {
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     let mut io = vmdisk_cli::Io {
-        stdin: &mut std::io::empty(),
+        stdin: &mut stdin.as_bytes(),
         stdout: &mut stdout,
         stderr: &mut stderr,
         stdout_has_color: false,
@@ -121,10 +141,74 @@ fn generate(arguments: &[&str]) -> Result<String, String> {
         .map(|word| (*word).into());
     let exit = vmdisk_cli::run(words, &mut io).code();
     let text = |bytes| String::from_utf8(bytes).unwrap();
-    match exit {
-        0 => Ok(text(stdout)),
-        _ => Err(text(stderr)),
+    (exit, text(stdout), text(stderr))
+}
+
+/// Versions of the large matrix.
+const TARGETS: [&str; 5] = [
+    "qemu=4.2,libvirt=6.0",
+    "qemu=7.2,libvirt=9.0",
+    "qemu=8.2,libvirt=10.0",
+    "qemu=10.0,libvirt=11.3",
+    "qemu=11.1,libvirt=12.0",
+];
+
+/// Outputs of the large matrix, and whether `lint` reads them.
+const FORMS: [(&[&str], bool); 7] = [
+    (&["--to", "libvirt-xml"], true),
+    (&["--to", "disk-xml"], true),
+    (&["--to", "qemu"], true),
+    (&["--to", "qemu", "--qemu-format", "json"], true),
+    (&["--to", "qmp"], true),
+    (&["--to", "blockdev-json"], false),
+    (&["--to", "script"], false),
+];
+
+/// 29 backends × 10 buses × 3 kinds of media × 7 outputs × 5 targets.
+#[test]
+#[ignore = "30,450 runs take minutes; `.ci/run machines` runs them"]
+#[allow(clippy::print_stdout, reason = "the number of cases is worth knowing")]
+fn nothing_that_is_written_has_a_finding_for_its_target() {
+    let media = ["", ",media=cdrom", ",media=floppy"];
+    // Those that name a medium of their own would name it twice.
+    let buses = BUSES.iter().filter(|bus| !bus.contains("media="));
+    let mut disks = Vec::new();
+    for bus in buses {
+        for backend in BACKENDS.iter().chain(&MORE_BACKENDS) {
+            disks.extend(media.map(|media| backend.replace("DIR", "/srv/img") + bus + media));
+        }
     }
+    let (mut written, mut linted, mut refused) = (0, 0, 0);
+    let mut complaints = Vec::new();
+    for target in TARGETS {
+        for (form, is_linted) in FORMS {
+            for disk in &disks {
+                let mut arguments = vec!["generate", "--disk", disk, "--target", target];
+                arguments.extend(form);
+                let (exit, stdout, stderr) = command(&arguments, "");
+                if exit != 0 {
+                    refused += 1;
+                    if exit != 2 || !stderr.contains("error: ") {
+                        complaints.push(format!("{arguments:?}: {exit} {stderr}"));
+                    }
+                    continue;
+                }
+                written += 1;
+                if is_linted {
+                    linted += 1;
+                    let lint = ["lint", "-", "--target", target, "--fail-on", "warning"];
+                    let (exit, findings, stderr) = command(&lint, &stdout);
+                    if exit != 0 {
+                        complaints.push(format!("{arguments:?}: {exit} {findings}{stderr}"));
+                    }
+                }
+            }
+        }
+    }
+    let runs = written + refused;
+    println!("{runs} runs: {written} written, of which {linted} linted; {refused} refused");
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+    assert!(runs == 30_450 && linted > 5_000, "{runs} {linted}");
 }
 
 #[test]

@@ -377,16 +377,91 @@ fn boot_pcs(guest: Option<(PathBuf, PathBuf)>, made_by: &str, is_known: fn(&str)
                 .split_off(1),
             _ => command_lines(&libvirt, &[text]).remove(0),
         };
-        cells.push((name, place, disks, words));
+        cells.push(Booted {
+            name,
+            place,
+            words,
+            disks: expected(&disks),
+        });
     }
-    cells.par_iter().for_each(|(name, place, disks, words)| {
-        let archive = place.join("initramfs");
-        fs::write(&archive, initramfs(&initial, disks.len())).unwrap();
-        let launch = as_launched(words)
+    boot_all(&kernel, &initial, &cells);
+}
+
+/// A guest by its name: a folder for it, its command line, and the lines in which it is to name its disks.
+struct Booted {
+    name: String,
+    place: PathBuf,
+    words: Vec<String>,
+    disks: Vec<String>,
+}
+
+fn boot_all(kernel: &Path, initial: &Path, guests: &[Booted]) {
+    guests.par_iter().for_each(|guest| {
+        let archive = guest.place.join("initramfs");
+        fs::write(&archive, initramfs(initial, guest.disks.len())).unwrap();
+        let launch = as_launched(&guest.words)
             .args(["-append", &parameters("ttyS0"), "-kernel"])
-            .args([&kernel, Path::new("-initrd"), &archive]);
-        assert_eq!(disks_of(name, launch, place), expected(disks), "{name}");
+            .args([kernel, Path::new("-initrd"), &archive]);
+        let seen = disks_of(&guest.name, launch, &guest.place);
+        assert_eq!(seen, guest.disks, "{}", guest.name);
     });
+}
+
+/// The specs of the guests in the guide.
+fn guests_of_the_guide() -> Vec<String> {
+    let guide = fs::read_to_string(repository().join("docs/generate.md")).unwrap();
+    let (_, section) = guide.split_once("\n## Three guests\n").unwrap();
+    let specs = section.split("<<END\n").skip(1);
+    specs
+        .map(|rest| rest.split_once("\nEND\n").unwrap().0.to_owned())
+        .collect()
+}
+
+#[test]
+fn each_guest_of_the_guide_boots_with_the_disks_that_are_made_for_it() {
+    let programs = ["qemu-img", "xorriso"].map(has_program) == [true; 2];
+    let (Some((kernel, initial)), Some(libvirt), true) =
+        (guest(), LibvirtBuild::installed(), programs)
+    else {
+        let needs = "a guest (cargo xtask guest), virsh, QEMU, qemu-img and xorriso";
+        real(false, "guests of the guide that boot", needs);
+        return;
+    };
+    const GIB: u64 = 1 << 21;
+    let sizes: [&[u64]; 3] = [
+        &[20 * GIB, 50 * GIB],
+        &[64 * GIB],
+        &[20 * GIB, 200 * GIB, GIB],
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let mut cells = Vec::new();
+    for (nth, (spec, sizes)) in guests_of_the_guide().iter().zip(sizes).enumerate() {
+        let place = folder.path().join(nth.to_string());
+        fs::create_dir(&place).unwrap();
+        for name in ["user-data", "meta-data", "windows.iso", "virtio-win.iso"] {
+            fs::write(place.join(name), [0; 4096]).unwrap();
+        }
+        let base = place.join("debian-12.qcow2");
+        let base = ["create", "-q", "-f", "qcow2", base.to_str().unwrap(), "64M"];
+        assert_eq!(run("qemu-img", &base, "").code, 0);
+        let spec = spec
+            .replace("/srv/img", place.to_str().unwrap())
+            .replace("guest: {", "guest: {type: qemu, ");
+        let made = run(crate::VMDISK, &["apply", "-"], &spec);
+        assert_eq!(made.code, 0, "{spec}\n{made:?}");
+        let xml = generate(&spec, &installed(), &[]).unwrap();
+        let words = command_lines(&libvirt, &[xml]).remove(0);
+        let mut disks: Vec<String> = sizes.iter().map(|size| format!("{size} 512")).collect();
+        disks.sort();
+        cells.push(Booted {
+            name: format!("guest {nth} of the guide"),
+            place,
+            words,
+            disks,
+        });
+    }
+    assert_eq!(cells.len(), sizes.len());
+    boot_all(&kernel, &initial, &cells);
 }
 
 /// Makes a disk from which UEFI starts a kernel.
