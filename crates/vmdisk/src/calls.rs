@@ -31,7 +31,7 @@ use vmdisk_source::{LineIndex, Span};
 #[cfg(any(feature = "plan", feature = "trace"))]
 use crate::report;
 use crate::report::{DocumentReport, EntryFailure, Run, escaped_json};
-use crate::write::{self, CommandLine, QemuOptions};
+use crate::write::{self, QemuOptions};
 use crate::{
     Document, FixScope, Host, LintOptions, LintReport, Policy, ReadFailure, Source, complete,
     filled_in, fix_document, losses, read,
@@ -245,7 +245,7 @@ pub fn plan(spec: &str, host: Option<&Host>, options: &CallOptions) -> Result<St
     };
     let (domain, further) = write::planned_for_qemu(&plan);
     let line = write::qemu_command_line(&domain, &qemu).ok();
-    let line = line.map(|line| CommandLine { further, ..line });
+    let line = line.map(|line| write::CommandLine { further, ..line });
     Ok(object(&[
         ("xml", json(&xml)),
         ("argv", json(&line.map(|line| line.argv()))),

@@ -40,7 +40,11 @@ pub fn lint_after_trial(
         let reports = reports.map(|(start, outcome)| lint_start(start, options, outcome));
         return merged(document, reports.collect());
     }
-    lint_start(document, options, outcome)
+    let report = lint_start(document, options, outcome);
+    match document.repeats_text() {
+        true => merged(document, vec![report]),
+        false => report,
+    }
 }
 
 /// Runs all rules over the first start of a document.

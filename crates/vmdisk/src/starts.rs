@@ -1,6 +1,6 @@
 //! The starts of QEMU in one script.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use vmdisk_model::{DomainField, FieldPath};
 use vmdisk_source::Span;
@@ -36,7 +36,7 @@ impl Document {
         self.start().is_none_or(|start| start.is_default)
     }
 
-    /// The start in words: `line 4, in run, if [ -n "$CD" ]`.
+    /// The start in words: ``line 4, in `run`, `[ -n "$CD" ]` ``.
     pub fn start_in_words(&self) -> String {
         let mut words = format!("line {}", self.start_line().unwrap_or(1));
         if let Some(owner) = self.start_owner() {
@@ -108,6 +108,14 @@ impl Document {
         }
     }
 
+    /// True if a text of the script stands for several of its options, as in a loop.
+    pub(crate) fn repeats_text(&self) -> bool {
+        match &self.source {
+            Source::QemuCommandLine(document) => !document.shared.is_empty(),
+            Source::LibvirtXml(_) | Source::Spec(_) => false,
+        }
+    }
+
     fn uses(&self, span: Span) -> bool {
         match &self.source {
             Source::QemuCommandLine(document) => document.uses(span),
@@ -116,25 +124,22 @@ impl Document {
     }
 }
 
-/// One report of all starts. What several starts share is there once; what only some have names them.
+/// One report of all starts. What several starts or disks share is there once, such as what a loop adds; what only some
+/// starts have names them.
 pub(crate) fn merged(document: &Document, reports: Vec<LintReport>) -> LintReport {
-    let mut all = LintReport::default();
     let starts: Vec<&Document> = document.starts().collect();
-    for (nth, report) in reports.iter().enumerate() {
-        let is_new =
-            |known: &[Diagnostic], one: &Diagnostic| !known.iter().any(|it| is_same(it, one));
-        for one in &report.diagnostics {
-            if is_new(&all.diagnostics, one) {
-                let mut one = one.clone();
-                name_starts(&mut one, &starts, &reports);
-                all.diagnostics.push(one);
-            }
-        }
-        for one in &report.allowed {
-            if is_new(&all.allowed, one) {
-                all.allowed.push(one.clone());
-            }
-        }
+    let mut all = LintReport::default();
+    let (mut shared, mut allowed) = (Shared::default(), Shared::default());
+    for (nth, report) in reports.into_iter().enumerate() {
+        all.placeholders = all.placeholders.max(report.placeholders);
+        report
+            .diagnostics
+            .into_iter()
+            .for_each(|one| shared.add(nth, one));
+        report
+            .allowed
+            .into_iter()
+            .for_each(|one| allowed.add(nth, one));
         let name = |document: &Document, index: usize| {
             document
                 .domain()
@@ -142,8 +147,7 @@ pub(crate) fn merged(document: &Document, reports: Vec<LintReport>) -> LintRepor
                 .get(index)
                 .map(|disk| disk.name().to_owned())
         };
-        for missed in &report.not_checked {
-            let mut missed = missed.clone();
+        for mut missed in report.not_checked {
             // The names of disks are those of the first start.
             let disk = missed.at.disk();
             if disk.is_some_and(|disk| name(starts[0], disk) != name(starts[nth], disk)) {
@@ -155,42 +159,96 @@ pub(crate) fn merged(document: &Document, reports: Vec<LintReport>) -> LintRepor
         }
     }
     let order = |diagnostic: &Diagnostic| (diagnostic.place.span, diagnostic.rule.name);
+    all.diagnostics = shared
+        .all
+        .into_iter()
+        .map(|one| one.told(&starts))
+        .collect();
+    all.allowed = allowed.all.into_iter().map(|one| one.first).collect();
     all.diagnostics.sort_by_key(order);
     all.allowed.sort_by_key(order);
     all.not_checked.sort_by_key(|missed| missed.rule.name);
     all
 }
 
-fn is_same(a: &Diagnostic, b: &Diagnostic) -> bool {
-    a.place.span == b.place.span && a.rule == b.rule && a.title == b.title
+/// Findings of several starts, each once.
+#[derive(Default)]
+struct Shared {
+    all: Vec<SharedFinding>,
+    /// By place, rule, and title without the name of the disk.
+    places: HashMap<(Span, &'static str, String), usize>,
 }
 
-/// Names the starts that a finding is about, unless it is about all. A fix would change every start that uses its text, so
-/// each of them must have it.
-fn name_starts(one: &mut Diagnostic, starts: &[&Document], reports: &[LintReport]) {
-    let same = |report: &LintReport| {
-        let mut same = report.diagnostics.iter().filter(|it| is_same(it, one));
-        same.next().map(|it| it.fix.clone())
-    };
-    let found: Vec<_> = reports.iter().map(same).collect();
-    let spans: Vec<Span> = one
-        .fix
-        .iter()
-        .flat_map(|fix| &fix.edits)
-        .map(|edit| edit.span)
-        .collect();
-    let uses = |start: &Document| spans.iter().any(|span| start.uses(*span));
-    let mut pairs = starts.iter().zip(&found);
-    if pairs.any(|(start, fix)| uses(start) && fix.as_ref() != Some(&one.fix)) {
-        one.fix = None;
+/// A finding, and where else it is.
+struct SharedFinding {
+    first: Diagnostic,
+    /// The numbers of starts that have it.
+    starts: BTreeSet<usize>,
+    /// The targets of its further disks.
+    disks: BTreeSet<String>,
+    /// The starts whose fix differs from that of the first.
+    other_fixes: BTreeSet<usize>,
+}
+
+impl Shared {
+    fn add(&mut self, start: usize, one: Diagnostic) {
+        let target = one.disk.as_ref().and_then(|disk| disk.target.as_deref());
+        let title = match target {
+            Some(target) => one.title.replace(&format!("`{target}`"), ""),
+            None => one.title.clone(),
+        };
+        let at = *self
+            .places
+            .entry((one.place.span, one.rule.name, title))
+            .or_insert(self.all.len());
+        match self.all.get_mut(at) {
+            Some(known) => {
+                known.starts.insert(start);
+                if known.first.title != one.title {
+                    known.disks.extend(target.map(str::to_owned));
+                }
+                if known.first.fix != one.fix {
+                    known.other_fixes.insert(start);
+                }
+            }
+            None => self.all.push(SharedFinding {
+                first: one,
+                starts: BTreeSet::from([start]),
+                disks: BTreeSet::new(),
+                other_fixes: BTreeSet::new(),
+            }),
+        }
     }
-    if found.iter().any(Option::is_none) {
-        let with = starts.iter().zip(&found).filter(|(_, fix)| fix.is_some());
-        let words: Vec<String> = with
-            .map(|(start, _)| start.start_in_words())
-            .take(4)
-            .collect();
-        one.notes
-            .push(format!("QEMU is started so in {}", words.join("; ")));
+}
+
+impl SharedFinding {
+    /// The finding, with the starts and disks that it is about, unless it is about all starts. A fix would change every
+    /// start that uses its text, so each of them must have it.
+    fn told(self, starts: &[&Document]) -> Diagnostic {
+        let SharedFinding {
+            first: mut one,
+            starts: with,
+            disks,
+            other_fixes,
+        } = self;
+        let edits = one.fix.iter().flat_map(|fix| &fix.edits);
+        let spans: Vec<Span> = edits.map(|edit| edit.span).collect();
+        let is_without = |nth: &usize| !with.contains(nth) || other_fixes.contains(nth);
+        let mut without = (0..starts.len()).filter(is_without);
+        if without.any(|nth| spans.iter().any(|span| starts[nth].uses(*span))) {
+            one.fix = None;
+        }
+        if !disks.is_empty() {
+            let names: Vec<String> = disks.iter().map(|name| format!("`{name}`")).collect();
+            one.notes
+                .push(format!("the same is true of {}", names.join(", ")));
+        }
+        if with.len() < starts.len() {
+            let words = with.iter().map(|nth| starts[*nth].start_in_words());
+            let words: Vec<String> = words.take(4).collect();
+            one.notes
+                .push(format!("QEMU is started so in {}", words.join("; ")));
+        }
+        one
     }
 }

@@ -30,6 +30,65 @@ fn each_start_is_checked_and_what_they_share_is_reported_once() {
 }
 
 #[test]
+fn what_a_loop_adds_is_reported_once_with_its_disks() {
+    let only = "A=()\nfor i in 1 2 3; do A+=(-drive file=/srv/$i.img,if=virtio,format=raw,aio=native); done\n\
+        qemu-system-x86_64 \"${A[@]}\"\n";
+    let more =
+        "for it in /a /b; do A+=(-drive \"file=$it,if=virtio,format=raw,cache=unsafe\"); done\n";
+    for (first, others) in [("", "`vdb`, `vdc`"), (more, "`vdb`, `vdc`, `vdd`, `vde`")] {
+        let text = only.replace(
+            "for i",
+            &format!("[ -z \"$DATA\" ] || {{ {first}true; }}\nfor i"),
+        );
+        let place = Place::with(&[("a.sh", &text)]);
+        let run = place.run(&["lint", "--no-config", "a.sh"]);
+        let count = run.stdout.matches("error[native-without-direct]").count();
+        assert_eq!(count, 1, "{text}{run:?}");
+        let note = format!("the same is true of {others}\n");
+        assert!(run.stdout.contains(&note), "{text}{run:?}");
+    }
+}
+
+#[test]
+fn the_condition_of_a_start_is_written_as_in_the_script() {
+    for (start, condition) in [
+        ("if [ -n \"$D\" ]; then C=unsafe; fi", "[ -n \"$D\" ]"),
+        (
+            "if [ -n \"$D\" ]; then :; else C=unsafe; fi",
+            "! [ -n \"$D\" ]",
+        ),
+        (
+            "if ! mountpoint /a; then :; else C=unsafe; fi",
+            "mountpoint /a",
+        ),
+        ("[ -n \"$D\" ] && C=unsafe", "[ -n \"$D\" ]"),
+        ("[ -n \"$D\" ] || C=unsafe", "! [ -n \"$D\" ]"),
+        (
+            "if [ -e /a ] && [ -e /b ]; then :; else C=unsafe; fi",
+            "! { [ -e /a ] && [ -e /b ]; }",
+        ),
+        (
+            "case \"$D\" in\nfast | quick) C=unsafe ;;\nesac",
+            "case \"$D\" in fast | quick",
+        ),
+        ("case $D in\nsafe) ;;\n*) C=unsafe ;;\nesac", "case $D in *"),
+        (
+            "if [ -e /a ]; then :; elif [ -e /b ]; then :; else C=unsafe; fi",
+            "otherwise",
+        ),
+    ] {
+        let text = format!(
+            "C=none\n{start}\nqemu-system-x86_64 -drive file=/a,if=virtio,format=raw,cache=$C\n"
+        );
+        let place = Place::with(&[("a.sh", &text)]);
+        let run = place.run(&["lint", "--no-config", "a.sh"]);
+        let line = text.lines().count();
+        let note = format!("QEMU is started so in line {line}, `{condition}`\n");
+        assert!(run.stdout.contains(&note), "{text}{run:?}");
+    }
+}
+
+#[test]
 fn a_fix_that_would_change_a_start_without_the_finding_is_not_offered() {
     for (numbers, expected) in [([1, 4], "num-queues=4"), ([1, 1], "num-queues=1")] {
         let [one, other] = numbers;

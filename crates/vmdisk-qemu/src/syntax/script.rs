@@ -94,6 +94,26 @@ pub(super) struct Branches {
     pub(super) is_loop: bool,
 }
 
+/// The condition of the alternative that is left: that the only other one is false.
+fn otherwise(branches: &Branches) -> String {
+    match branches.conditions.as_slice() {
+        [one] if !branches.is_loop && !one.starts_with("case ") => negated(one),
+        _ => "otherwise".to_owned(),
+    }
+}
+
+/// A condition of a shell, turned into its opposite. One of several commands is not one that `!` negates.
+fn negated(condition: &str) -> String {
+    if condition
+        .split(' ')
+        .any(|word| ["&&", "||", "|", ";"].contains(&word))
+    {
+        return format!("! {{ {condition}; }}");
+    }
+    let positive = condition.strip_prefix("! ").map(str::to_owned);
+    positive.unwrap_or_else(|| format!("! {condition}"))
+}
+
 impl Branches {
     pub(super) fn new(script: &Script, start: usize) -> Self {
         Branches {
@@ -180,8 +200,11 @@ impl Shell {
                 let assumed = self.assumed.take();
                 let mut branches = Branches::new(script, *at);
                 branches.assumed = vec![assumed.map(|status| status == (operator == "&&"))];
-                let condition = script.span(start..*at - 1);
-                branches.conditions = vec![script.quote(condition)];
+                let condition = script.quote(script.span(start..*at - 1));
+                branches.conditions = vec![match operator {
+                    "||" => negated(&condition),
+                    _ => condition,
+                }];
                 match self.decisions.get(&branches.key) {
                     Some(0) => done = self.pipeline(script, at, true),
                     Some(_) => {
@@ -303,7 +326,7 @@ impl Shell {
             let first = *at;
             self.assumed = None;
             let (_, mut status) = self.list(script, at, is_open);
-            let condition = script.span(first..*at);
+            let condition = script.quote(script.span(first..*at));
             let assumed = self.assumed.take();
             Self::expect(script, at, "then");
             flow = self
@@ -320,9 +343,8 @@ impl Shell {
             match script.word(*at) {
                 Some("elif") => *at += 1,
                 Some("else") => {
-                    let word = script.span(*at..*at + 1);
                     *at += 1;
-                    let condition = (word, Some(true));
+                    let condition = (otherwise(&branches), Some(true));
                     let taken = self.alternative(
                         script,
                         at,
@@ -349,7 +371,7 @@ impl Shell {
         is_open: bool,
         status: &mut Option<bool>,
         branches: &mut Branches,
-        (condition, assumed): (Span, Option<bool>),
+        (condition, assumed): (String, Option<bool>),
     ) -> Option<Flow> {
         let is_certain = *status == Some(true) && branches.conditions.is_empty();
         if !is_open || *status == Some(false) {
@@ -360,7 +382,7 @@ impl Shell {
             return Some(self.list(script, at, true).0);
         }
         let nth = branches.conditions.len();
-        branches.conditions.push(script.quote(condition));
+        branches.conditions.push(condition);
         branches.assumed.push(assumed);
         match self.decisions.get(&branches.key) {
             Some(taken) if *taken == nth => {
@@ -392,7 +414,8 @@ impl Shell {
         }
         if is_open {
             branches.taken.push(Some(Changes::new()));
-            branches.conditions.push("otherwise".to_owned());
+            let condition = otherwise(&branches);
+            branches.conditions.push(condition);
             branches.assumed.push(Some(true));
         }
         let known = branches
@@ -422,6 +445,7 @@ impl Shell {
         let assumed_subject = self.out.assumed_text(&subject);
         *at += 1;
         Self::expect(script, at, "in");
+        let subject_in_words = script.quote(script.span(start..*at));
         let mut branches = Branches::new(script, start);
         let (mut is_open, mut flow) = (live, Flow::Next);
         script.skip_lines(at);
@@ -438,7 +462,8 @@ impl Shell {
                 }
                 *at += 1;
             }
-            let condition = script.span(before..*at);
+            let pattern = script.quote(script.span(before..*at));
+            let condition = format!("{subject_in_words} {pattern}");
             *at += 1;
             let mut status = match (is_certain, is_all) {
                 (true, _) => Some(fits),

@@ -82,7 +82,8 @@ impl Script {
             .iter()
             .take_while(is_inside);
         let words = words.map(|it| self.text.as_str()[it.range.clone()].trim());
-        let words: Vec<&str> = words.filter(|it| !it.is_empty()).take(12).collect();
+        let mut words: Vec<&str> = words.filter(|it| !it.is_empty()).take(12).collect();
+        words.pop_if(|word| *word == ";");
         words.join(" ").chars().take(80).collect()
     }
 
