@@ -108,7 +108,7 @@ impl Document {
         }
     }
 
-    /// True if a text of the script stands for several of its options, as in a loop.
+    /// True if one text of the script becomes several options, as in a loop.
     pub(crate) fn repeats_text(&self) -> bool {
         match &self.source {
             Source::QemuCommandLine(document) => !document.shared.is_empty(),
@@ -186,7 +186,7 @@ struct SharedFinding {
     starts: BTreeSet<usize>,
     /// The targets of its further disks.
     disks: BTreeSet<String>,
-    /// The starts whose fix differs from that of the first.
+    /// The starts with another fix than the first.
     other_fixes: BTreeSet<usize>,
 }
 

@@ -434,7 +434,7 @@ fn each_guest_of_the_guide_boots_with_the_disks_that_are_made_for_it() {
         &[20 * GIB, 200 * GIB, GIB],
     ];
     let folder = tempfile::tempdir().unwrap();
-    let mut cells = Vec::new();
+    let (mut guests, mut definitions) = (Vec::new(), Vec::new());
     for (nth, (spec, sizes)) in guests_of_the_guide().iter().zip(sizes).enumerate() {
         let place = folder.path().join(nth.to_string());
         fs::create_dir(&place).unwrap();
@@ -449,19 +449,23 @@ fn each_guest_of_the_guide_boots_with_the_disks_that_are_made_for_it() {
             .replace("guest: {", "guest: {type: qemu, ");
         let made = run(crate::VMDISK, &["apply", "-"], &spec);
         assert_eq!(made.code, 0, "{spec}\n{made:?}");
-        let xml = generate(&spec, &installed(), &[]).unwrap();
-        let words = command_lines(&libvirt, &[xml]).remove(0);
+        definitions.push(generate(&spec, &installed(), &[]).unwrap());
         let mut disks: Vec<String> = sizes.iter().map(|size| format!("{size} 512")).collect();
         disks.sort();
-        cells.push(Booted {
+        guests.push(Booted {
             name: format!("guest {nth} of the guide"),
             place,
-            words,
+            words: Vec::new(),
             disks,
         });
     }
-    assert_eq!(cells.len(), sizes.len());
-    boot_all(&kernel, &initial, &cells);
+    assert_eq!(guests.len(), sizes.len());
+    let lines = command_lines(&libvirt, &definitions);
+    assert_eq!(lines.len(), guests.len());
+    for (guest, words) in guests.iter_mut().zip(lines) {
+        guest.words = words;
+    }
+    boot_all(&kernel, &initial, &guests);
 }
 
 /// Makes a disk from which UEFI starts a kernel.
