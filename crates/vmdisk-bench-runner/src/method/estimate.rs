@@ -28,30 +28,80 @@ pub struct Estimate {
     pub places: Vec<(PathBuf, u64)>,
 }
 
+/// The estimated seconds of a round.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct RoundTime {
+    /// What batches take before and after their samples, such as the boot of a guest.
+    pub(super) batches: f64,
+    /// The samples themselves.
+    pub(super) samples: f64,
+}
+
+impl RoundTime {
+    /// Estimates a round of some cells.
+    pub(super) fn of<'a>(
+        cells: impl Iterator<Item = CellView<'a>>,
+        engines: &[Box<dyn Engine>],
+    ) -> Self {
+        let mut batches: BTreeMap<(EngineKind, String), Vec<CellView<'_>>> = BTreeMap::new();
+        let mut samples = 0.0;
+        for view in cells {
+            samples += view.workload.duration().as_secs_f64();
+            if view.phase == Phase::FirstTouch {
+                samples += view.configuration.size.0 as f64 * 0.1 / BYTES_PER_SECOND;
+            }
+            if let Some(engine) = engine_of(engines, view.engine) {
+                let batch = (view.engine, engine.batch(&view));
+                batches.entry(batch).or_default().push(view);
+            }
+        }
+        let batches = batches
+            .iter()
+            .filter_map(|((kind, _), cells)| Some(engine_of(engines, *kind)?.overhead(cells)));
+        RoundTime {
+            batches: batches.map(|it| it.as_secs_f64()).sum(),
+            samples,
+        }
+    }
+
+    pub(super) const fn seconds(self) -> f64 {
+        self.batches + self.samples
+    }
+
+    /// The ratios of the measured to the estimated time of batches and samples, from the time of a whole round: a slower
+    /// one had slower samples.
+    pub(super) fn pace(self, took: f64) -> RoundTime {
+        let ratio = took / self.seconds();
+        RoundTime {
+            batches: ratio.min(1.0),
+            samples: match ratio > 1.0 {
+                true => (took - self.batches) / self.samples,
+                false => ratio,
+            },
+        }
+    }
+
+    /// The seconds of this round at a measured pace.
+    pub(super) fn at(self, pace: RoundTime) -> f64 {
+        self.batches * pace.batches + self.samples * pace.samples
+    }
+}
+
+fn engine_of(engines: &[Box<dyn Engine>], kind: EngineKind) -> Option<&dyn Engine> {
+    let engine = engines.iter().find(|engine| engine.kind() == kind);
+    engine.map(AsRef::as_ref)
+}
+
 /// Estimates the time and space of a run.
 pub fn estimate(plan: &Plan, settings: &Settings, engines: &[Box<dyn Engine>]) -> Estimate {
-    let engine_of = |kind: EngineKind| engines.iter().find(|engine| engine.kind() == kind);
     let mut by_engine: BTreeMap<EngineKind, Vec<CellView<'_>>> = BTreeMap::new();
-    let mut batches: BTreeMap<(EngineKind, String), Vec<CellView<'_>>> = BTreeMap::new();
-    let mut round = 0.0;
     for view in plan.views() {
-        round += view.workload.duration().as_secs_f64();
-        if view.phase == Phase::FirstTouch {
-            round += view.configuration.size.0 as f64 * 0.1 / BYTES_PER_SECOND;
-        }
-        if let Some(engine) = engine_of(view.engine) {
-            let batch = (view.engine, engine.batch(&view));
-            batches.entry(batch).or_default().push(view);
-        }
         by_engine.entry(view.engine).or_default().push(view);
     }
-    round += batches
-        .iter()
-        .filter_map(|((kind, _), cells)| Some(engine_of(*kind)?.overhead(cells).as_secs_f64()))
-        .sum::<f64>();
+    let round = RoundTime::of(plan.views(), engines).seconds();
     let places: Vec<(PathBuf, u64)> = by_engine
         .iter()
-        .filter_map(|(kind, cells)| Some(engine_of(*kind)?.space(cells)))
+        .filter_map(|(kind, cells)| Some(engine_of(engines, *kind)?.space(cells)))
         .flatten()
         .collect();
     let bytes: u64 = places.iter().map(|(_, bytes)| bytes).sum();
@@ -83,3 +133,27 @@ impl Estimate {
 
 /// Allowed ratio of actual to estimated time, because other programs share the machine.
 pub const SLOWEST: f64 = 2.0;
+
+#[cfg(test)]
+mod tests {
+    use super::RoundTime;
+
+    #[test]
+    fn a_round_of_few_cells_still_boots_its_guest() {
+        let all = RoundTime {
+            batches: 12.0,
+            samples: 36.0,
+        };
+        let few = RoundTime {
+            batches: 6.0,
+            samples: 3.0,
+        };
+        // Slower than estimated: the samples were, and the boots were not.
+        let slow = all.pace(84.0);
+        assert_eq!(all.at(slow), 84.0);
+        assert_eq!(few.at(slow), 6.0 + 2.0 * 3.0);
+        // Faster than estimated: all of it was.
+        let fast = all.pace(24.0);
+        assert_eq!(few.at(fast), 4.5);
+    }
+}

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::estimate::{SLOWEST, estimate};
+use super::estimate::{RoundTime, SLOWEST, estimate};
 use super::looks::Repetition;
 use super::noise::{MachineMonitor, Noise};
 use super::random::Random;
@@ -126,13 +126,9 @@ impl Runner<'_> {
         let estimate = estimate(plan, self.settings, self.engines);
         estimate.check_room()?;
         let mut wanted: BTreeSet<CellId> = (0..plan.cells.len()).map(CellId).collect();
-        // With the warm-up.
-        self.fit(
-            estimate.round,
-            wanted.len(),
-            self.settings.repetition.rounds + 1,
-            &mut wanted,
-        )?;
+        let all = wanted.clone();
+        let rounds = self.settings.repetition.rounds + u32::from(self.warms_up(&wanted));
+        self.fit(estimate.round, &all, rounds, &mut wanted)?;
         let mut state = RunState {
             values: Values::of(
                 &plan.cells,
@@ -201,27 +197,38 @@ impl Runner<'_> {
         let measured = self.round(number, slot, state)?;
         let took = self.machine.elapsed().saturating_sub(began);
         let rounds = self.settings.repetition.rounds - slot;
-        self.fit(took, measured, rounds, &mut state.active)?;
-        state.pace.scale(state.active.len(), measured);
+        self.fit(took, &measured, rounds, &mut state.active)?;
+        state.pace.scale(state.active.len(), measured.len());
         Ok(())
     }
 
-    /// Leaves out the last workloads, and then the last configurations, so that rounds at this pace fit into the time that
-    /// is left.
+    /// True if a round before the first one measures some of these cells.
+    fn warms_up(&self, cells: &BTreeSet<CellId>) -> bool {
+        let mut phases = cells.iter().map(|id| self.plan.view(*id).phase);
+        self.settings.has_warm_up && phases.any(|phase| phase != Phase::FirstTouch)
+    }
+
+    /// The estimated time of a round of some cells.
+    fn time_of(&self, cells: &BTreeSet<CellId>) -> RoundTime {
+        RoundTime::of(cells.iter().map(|id| self.plan.view(*id)), self.engines)
+    }
+
+    /// Leaves out the last workloads, and then the last configurations, so that rounds at the pace of the measured cells fit
+    /// into the time that is left.
     fn fit(
         &mut self,
         took: Duration,
-        measured: usize,
+        measured: &BTreeSet<CellId>,
         rounds: u32,
         active: &mut BTreeSet<CellId>,
     ) -> Result<(), Error> {
-        if !self.settings.repetition.is_race || measured == 0 || rounds == 0 {
+        if !self.settings.repetition.is_race || measured.is_empty() || rounds == 0 {
             return Ok(());
         }
-        let each = took.as_secs_f64() / measured as f64;
+        let pace = self.time_of(measured).pace(took.as_secs_f64());
         let left = self.settings.time_budget_seconds - self.machine.elapsed().as_secs_f64();
-        let room = (left / (each * f64::from(rounds))).max(2.0) as usize;
-        while active.len() > room {
+        let room = left / f64::from(rounds);
+        while active.len() > 2 && self.time_of(active).at(pace) > room {
             let cell = |id: &CellId| &self.plan.cells[id.0];
             let workloads = active.iter().map(|id| cell(id).workload);
             let (first, last) = (workloads.clone().min(), workloads.max());
@@ -381,8 +388,13 @@ impl Runner<'_> {
     }
 
     /// Runs one round: every active cell once. The slot counts complete rounds and seeds the order, so that an interrupted
-    /// round is repeated in its own order. Returns the number of cells.
-    fn round(&mut self, number: u32, slot: u32, state: &mut RunState) -> Result<usize, Error> {
+    /// round is repeated in its own order. Returns its cells.
+    fn round(
+        &mut self,
+        number: u32,
+        slot: u32,
+        state: &mut RunState,
+    ) -> Result<BTreeSet<CellId>, Error> {
         let noise = match state.before_run.take() {
             Some(noise) => noise,
             None => self.machine.noise(false),
@@ -429,7 +441,7 @@ impl Runner<'_> {
             state.active.remove(&cell);
             self.leave_out(cell, why)?;
         }
-        Ok(round.order.len())
+        Ok(round.order.into_iter().collect())
     }
 
     /// Returns the batches of a round, shuffled, each with its cells shuffled.
