@@ -267,6 +267,20 @@ impl CommandLineSpeller<'_> {
         }
     }
 
+    /// The word after an option if it is a variable alone, such as `"$DISK"`.
+    fn variable_after(&self, option: usize) -> Option<&str> {
+        let option = self.document.options.get(option)?.span;
+        let word = self.text.get(option.end..)?.split_whitespace().next()?;
+        let bare = word.trim_matches('"').strip_prefix('$')?;
+        let name = bare
+            .strip_prefix('{')
+            .and_then(|it| it.strip_suffix('}'))
+            .or_else(|| bare.strip_prefix('(')?.strip_suffix(')'))
+            .unwrap_or(bare);
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        (!name.is_empty() && name.bytes().all(is_name)).then_some(word)
+    }
+
     /// Values of one option; names the option if it would be ambiguous.
     fn values_of(&self, option: usize, puts: &[Put], are_several: bool) -> Option<String> {
         let slot = self.slot(option)?;
@@ -276,8 +290,12 @@ impl CommandLineSpeller<'_> {
         let plain = |put: &Put| format!("{}={}", put.key, put.value.text(false));
         let text = match &slot.syntax {
             Syntax::FileName => {
-                let file = slot.values.get("file").map(|file| self.slice(file.span));
-                let file = file.filter(|file| file_name::is_plain(file));
+                let file = slot.values.get("file").and_then(|file| {
+                    match self.document.is_shared(file.span) {
+                        true => self.variable_after(option),
+                        false => Some(self.slice(file.span)).filter(|it| file_name::is_plain(it)),
+                    }
+                });
                 let drive = file_name::drive_of(&slot.name, file.unwrap_or("FILE"))?;
                 let drive = format!("`-drive {drive},{}`", pairs(",", &plain));
                 return Some(match slot.name.as_str() {

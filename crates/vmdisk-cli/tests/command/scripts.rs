@@ -558,3 +558,35 @@ fn the_empty_drives_of_qemu_are_named() {
     let run = place.run(&["convert", "--to", "libvirt-xml", "a.sh"]);
     assert!(!run.stderr.contains("floppy0"), "{run:?}");
 }
+
+#[test]
+fn a_help_has_the_word_of_the_script_and_not_its_value() {
+    let rows = [
+        (
+            "a.sh",
+            "D=${DISK:-disk.img}\nqemu-system-x86_64 -hda \"$D\"\n",
+            "file=\"$D\"",
+        ),
+        (
+            "a.sh",
+            "A=(-m 1G); A+=(-hda \"$PWD/disk.img\")\nqemu-system-x86_64 \"${A[@]}\"\n",
+            "file=FILE",
+        ),
+        (
+            "Makefile",
+            "DISK = disk.img\nrun:\n\tqemu-system-x86_64 -hda $(DISK)\n",
+            "file=$(DISK)",
+        ),
+        (
+            "b.sh",
+            "qemu-system-x86_64 -hda disk.img\n",
+            "file=disk.img",
+        ),
+    ];
+    for (name, text, file) in rows {
+        let place = Place::with(&[(name, text)]);
+        let run = place.run(&["lint", name]);
+        let help = format!("use `-drive {file},index=0,format=raw` instead of `-hda`");
+        assert!(run.stdout.contains(&help), "{text}: {run:?}");
+    }
+}
