@@ -1,5 +1,6 @@
 //! The result is linted before it is written.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use vmdisk::plan::{Plan, facts_after};
@@ -7,7 +8,7 @@ use vmdisk::write::{self, QemuOptions};
 use vmdisk::{Diagnostic, Facts, Host, LintOptions, Severity, Target, lint, lint_generated};
 
 use super::spec::{GenerateInput, GenerateText};
-use super::write::{refuse_secrets_of_libvirt, refused};
+use super::write::{Written, refuse_secrets_of_libvirt, refused, unwritable};
 use crate::args::{GenerateForm, PlanArgs, QemuFormat};
 use crate::render::message::{Message, MessagePlace, MessageText};
 use crate::stop::Stop;
@@ -22,17 +23,20 @@ pub(super) struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// Lints a plan in the requested form. Errors refuse; warnings are returned, in the words of the spec.
+    /// Lints a plan in the requested form, in which it may be `written`. Errors refuse; warnings are returned, in the words
+    /// of the spec.
     pub(super) fn plan(
         &self,
         plan: &Plan,
         asked: &GenerateInput<'_>,
+        written: Option<&Written>,
     ) -> Result<Vec<Message>, Stop> {
         let domain = &plan.domain;
-        let xml = || write::planned_xml(plan).map_err(|error| Stop::new(error.to_string()));
-        let text = match self.to {
-            GenerateForm::LibvirtXml | GenerateForm::DiskXml => xml()?,
-            GenerateForm::Script | GenerateForm::Steps => {
+        let xml = || write::planned_xml(plan).map_err(unwritable);
+        let text = match (self.to, written) {
+            (GenerateForm::LibvirtXml, Some(written)) => Cow::from(&written.text),
+            (GenerateForm::LibvirtXml | GenerateForm::DiskXml, _) => xml()?.into(),
+            (GenerateForm::Script | GenerateForm::Steps, _) => {
                 // Whoever runs the guest on this storage need not be libvirt.
                 let target = Target {
                     libvirt: None,
@@ -59,7 +63,7 @@ impl Check<'_> {
                 line.further = further;
                 // Those are command lines of another program.
                 line.daemons.clear();
-                line.to_shell()
+                line.to_shell().into()
             }
         };
         let (found, spec) = self.found(&text, plan, asked, self.target)?;

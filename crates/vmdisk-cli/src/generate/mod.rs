@@ -147,9 +147,9 @@ fn new(
     let target = check.target;
     let plan = plan(&asked.spec, facts, target)
         .map_err(|errors| Stop(errors.iter().map(|error| asked.message(error)).collect()))?;
-    let mut warnings = check.plan(&plan, asked)?;
-    let mut written = match write::guest(&plan, facts, target.clone(), check.to, check.qemu_format)?
-    {
+    let written = write::guest(&plan, facts, target.clone(), check.to, check.qemu_format)?;
+    let mut warnings = check.plan(&plan, asked, written.as_ref())?;
+    let mut written = match written {
         Some(written) => written,
         None => Written {
             text: write::creation(&plan, target, check.to)?,
