@@ -107,12 +107,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let ours = build(&folder)?;
     let packages = Packages::ready(&folder, RELEASE)?;
     let debian = packages.unpacked("tools", "", TOOLS, |_| true)?;
+    let booted = kernels_of(&packages, kernels)?;
+    // Guests take long, and another program may need packages.
+    drop(packages);
     let mut wrong = Vec::new();
-    for (version, suite) in KERNELS {
-        if !kernels.is_empty() && !kernels.iter().any(|kernel| kernel == version) {
-            continue;
-        }
-        let kernel = Kernel::find(&unpacked_kernel(&packages, version, suite, CLOUD)?)?;
+    for (version, kernel) in booted {
         let archive = initramfs::archive(&debian, &kernel, &ours, &chosen, *rounds)?.bytes();
         let scratch = tempfile::tempdir_in(&folder)?;
         // A failure does not hide the findings under the other kernel.
@@ -155,6 +154,20 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         return Ok(());
     }
     bail!("the lab found differences:\n{}", wrong.join("\n"))
+}
+
+/// Unpacks the kernels of these versions; without any, all.
+fn kernels_of(
+    packages: &Packages,
+    versions: &[String],
+) -> anyhow::Result<Vec<(&'static str, Kernel)>> {
+    let is_chosen = |version: &str| versions.is_empty() || versions.iter().any(|it| it == version);
+    let kernels = KERNELS.iter().filter(|(version, _)| is_chosen(version));
+    let unpacked = kernels.map(|(version, suite)| {
+        let root = unpacked_kernel(packages, version, suite, CLOUD)?;
+        Ok((*version, Kernel::find(&root)?))
+    });
+    unpacked.collect()
 }
 
 /// Unpacks the kernel for guests of benchmarks, and prints its path.

@@ -16,16 +16,17 @@ pub(crate) struct Release {
     pub(crate) suites: &'static [&'static str],
 }
 
-/// apt's data about a release, in a private directory.
+/// apt's data about a release, in a private directory that only one program uses at a time.
 #[derive(Debug)]
 pub(crate) struct Packages {
     folder: PathBuf,
+    _lock: fs::File,
     release: Release,
     architecture: Option<&'static str>,
 }
 
 impl Packages {
-    /// Prepares apt, with package lists that are at most a day old.
+    /// Prepares apt, with package lists that are at most a day old. Waits for other programs that use the directory.
     pub(crate) fn ready(folder: &Path, release: Release) -> anyhow::Result<Self> {
         Self::of(folder, release, None)
     }
@@ -36,8 +37,13 @@ impl Packages {
         release: Release,
         architecture: Option<&'static str>,
     ) -> anyhow::Result<Self> {
+        let folder = folder.join("apt");
+        fs::create_dir_all(&folder)?;
+        let lock = fs::File::create(folder.join("lock"))?;
+        rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive)?;
         let packages = Self {
-            folder: folder.join("apt"),
+            folder,
+            _lock: lock,
             release,
             architecture,
         };
