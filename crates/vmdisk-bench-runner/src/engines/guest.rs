@@ -386,12 +386,9 @@ impl Engine for Guest {
     }
 
     fn overhead(&self, batch: &[CellView<'_>]) -> Duration {
-        // A sample begins with the start of a program in the guest.
-        let (boot, sample) = match &self.accelerator {
-            Some((Accelerator::Kvm, _)) => (Duration::from_secs(2), Duration::from_millis(200)),
-            Some((Accelerator::Tcg | Accelerator::NoGuest, _)) | None => {
-                (Duration::from_secs(6), Duration::from_millis(1200))
-            }
+        let boot = match &self.accelerator {
+            Some((Accelerator::Kvm, _)) => Duration::from_secs(2),
+            Some((Accelerator::Tcg | Accelerator::NoGuest, _)) | None => Duration::from_secs(6),
         };
         let disks = batch.iter().map(disk_of).collect::<BTreeSet<_>>().len();
         // Each boot but the last has at least as many cells as disks, in any order.
@@ -400,8 +397,7 @@ impl Engine for Guest {
         } else {
             batch.len().div_ceil(MAX_DISKS)
         };
-        let times = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        boot * times(boots) + sample * times(batch.len())
+        boot * u32::try_from(boots).unwrap_or(u32::MAX)
     }
 
     fn space(&self, cells: &[CellView<'_>]) -> Vec<(PathBuf, u64)> {
@@ -457,8 +453,7 @@ mod tests {
         assert_eq!(boots(&cells).concat().len(), 24);
         let directory = tempfile::tempdir().unwrap();
         let guest = Guest::new(&Workspace::new(directory.path()));
-        let boot = guest.overhead(&fresh) - guest.overhead(&steady);
-        assert_eq!(boot, Duration::from_secs(6), "one boot more");
+        assert_eq!(guest.overhead(&fresh), 2 * guest.overhead(&steady));
         assert_eq!(guest.space(&fresh)[0].1, 10 << 20);
         assert_eq!(guest.space(&steady)[0].1, 4 << 20);
         assert_eq!(guest.space(&cells)[0].1, 14 << 20);
