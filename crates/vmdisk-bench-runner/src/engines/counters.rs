@@ -1,6 +1,5 @@
 //! The requests of one sample that reach the devices of the host, as counted by its kernel.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -10,9 +9,17 @@ use crate::{
     BlockLoad, CellView, DeviceUse, EngineKind, Load, Measurement, Phase, Semantics, WriteCache,
 };
 
-/// The devices below the storage of a sample, the uppermost first, with their counters at its start.
+/// The devices below the storage of a sample, with their counters at its start.
 #[derive(Debug)]
-pub(crate) struct Counters(Vec<(PathBuf, Counts)>);
+pub(crate) struct Counters(Vec<(Below, Counts)>);
+
+/// A device below the storage of a sample.
+#[derive(Clone, Debug)]
+struct Below {
+    sysfs: PathBuf,
+    /// True for the device that the storage or its file system is on; of a btrfs, for each member.
+    is_uppermost: bool,
+}
 
 /// The numbers of a `stat` file in sysfs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,12 +94,9 @@ fn name(sysfs: &Path) -> String {
 impl Counters {
     /// Reads the counters of all devices below a file or device; those of another program's disk are unknown.
     pub(crate) fn begin(path: Option<&Path>) -> Self {
-        let mut devices = Vec::new();
-        if let Some(path) = path {
-            below(path, &mut devices, &mut BTreeSet::new());
-        }
+        let devices = path.map_or_else(Vec::new, devices_below);
         let counted = devices.into_iter().filter_map(|device| {
-            let counts = Counts::of(&device)?;
+            let counts = Counts::of(&device.sysfs)?;
             Some((device, counts))
         });
         Self(counted.collect())
@@ -101,19 +105,22 @@ impl Counters {
     /// Returns the write cache that the uppermost device reports.
     pub(crate) fn write_cache(&self) -> Option<WriteCache> {
         let (device, _) = self.0.first()?;
-        write_cache(&fs::read_to_string(device.join("queue/write_cache")).ok()?)
+        write_cache(&fs::read_to_string(device.sysfs.join("queue/write_cache")).ok()?)
     }
 
     /// Adds what arrived at the devices to a measurement, and complains if it contradicts the cell.
     pub(crate) fn end(&self, cell: &CellView<'_>, length: u64, measured: &mut Measurement) {
-        measured.devices = self
-            .0
-            .iter()
-            .filter_map(|(device, before)| Some(Counts::of(device)?.since(*before, device)))
-            .collect();
+        let counted = self.0.iter().filter_map(|(device, before)| {
+            let counts = Counts::of(&device.sysfs)?;
+            Some((device.is_uppermost, counts.since(*before, &device.sysfs)))
+        });
+        let counted: Vec<(bool, DeviceUse)> = counted.collect();
         if let Load::Blocks(load) = &cell.workload.load {
-            complain(cell, load, length, measured);
+            let uppermost = counted.iter().filter(|(is_uppermost, _)| *is_uppermost);
+            let uppermost: Vec<&DeviceUse> = uppermost.map(|(_, device)| device).collect();
+            complain(cell, load, length, &uppermost, measured);
         }
+        measured.devices = counted.into_iter().map(|(_, device)| device).collect();
     }
 
     /// Records the flushes that the uppermost device saw, and adds a complaint if some requested flushes did not arrive.
@@ -140,7 +147,13 @@ impl Counters {
 /// Complains about a first touch that touches twice, and about requests that a cache answered against the label.
 ///
 /// Other programs use the devices too, so only too few bytes prove anything.
-fn complain(cell: &CellView<'_>, load: &BlockLoad, length: u64, measured: &mut Measurement) {
+fn complain(
+    cell: &CellView<'_>,
+    load: &BlockLoad,
+    length: u64,
+    uppermost: &[&DeviceUse],
+    measured: &mut Measurement,
+) {
     let moved = |direction: &Option<crate::Direction>| direction.as_ref().map_or(0, |it| it.bytes);
     let (read, written) = (moved(&measured.read), moved(&measured.write));
     let Semantics { complaints, .. } = &mut measured.semantics;
@@ -153,9 +166,6 @@ fn complain(cell: &CellView<'_>, load: &BlockLoad, length: u64, measured: &mut M
             ));
         }
     }
-    let Some(device) = measured.devices.first() else {
-        return;
-    };
     let configuration = cell.configuration;
     let is_direct = match cell.engine {
         EngineKind::HostFio => !configuration.is_buffered,
@@ -175,33 +185,46 @@ fn complain(cell: &CellView<'_>, load: &BlockLoad, length: u64, measured: &mut M
         true => "bypass the page cache",
         false => "begin with an empty page cache",
     };
-    for (expected, arrived, verb) in [
-        (cold, device.read_bytes, "read from"),
-        (direct, device.written_bytes, "written to"),
-    ] {
-        if arrived < expected / 2 {
-            complaints.push(format!(
+    complaints.extend(too_few(label, [cold, direct], uppermost));
+}
+
+/// What is wrong if fewer bytes were read or written than expected. Each member of a mirror may answer.
+fn too_few(label: &str, expected: [u64; 2], uppermost: &[&DeviceUse]) -> Vec<String> {
+    let names: Vec<&str> = uppermost.iter().map(|it| it.name.as_str()).collect();
+    let sum = |count: fn(&DeviceUse) -> u64| -> u64 { uppermost.iter().map(|it| count(it)).sum() };
+    let arrived = [sum(|it| it.read_bytes), sum(|it| it.written_bytes)];
+    let verbs = ["read from", "written to"];
+    let compared = expected.into_iter().zip(arrived).zip(verbs);
+    compared
+        .filter(|((expected, arrived), _)| !names.is_empty() && *arrived < expected / 2)
+        .map(|((expected, arrived), verb)| {
+            format!(
                 "requests {label}, but only {} of {} were {verb} {}",
                 bytes(arrived),
                 bytes(expected),
-                device.name
-            ));
-        }
-    }
+                names.join(" and ")
+            )
+        })
+        .collect()
 }
 
-/// Collects the devices that hold a file or device, the uppermost first.
-fn below(path: &Path, devices: &mut Vec<PathBuf>, seen: &mut BTreeSet<PathBuf>) {
+/// The devices that hold a file or device, the uppermost first.
+fn devices_below(path: &Path) -> Vec<Below> {
+    let mut devices = Vec::new();
+    below(path, true, &mut devices);
+    devices
+}
+
+fn below(path: &Path, is_uppermost: bool, devices: &mut Vec<Below>) {
     let Ok(metadata) = fs::metadata(path) else {
         return;
     };
     if metadata.file_type().is_block_device() {
-        add(&of_number(metadata.rdev()), devices, seen);
-        return;
+        return add(&of_number(metadata.rdev()), is_uppermost, devices);
     }
     let own = of_number(metadata.dev());
     if own.exists() {
-        return add(&own, devices, seen);
+        return add(&own, is_uppermost, devices);
     }
     // btrfs has anonymous device numbers; its mount names one of its devices.
     let Some(source) = mount_source(path) else {
@@ -229,7 +252,7 @@ fn below(path: &Path, devices: &mut Vec<PathBuf>, seen: &mut BTreeSet<PathBuf>) 
     members.sort();
     members.push(first);
     for member in members {
-        add(&member, devices, seen);
+        add(&member, is_uppermost, devices);
     }
 }
 
@@ -239,25 +262,28 @@ fn of_number(number: u64) -> PathBuf {
 }
 
 /// Adds a device and the devices below it.
-fn add(sysfs: &Path, devices: &mut Vec<PathBuf>, seen: &mut BTreeSet<PathBuf>) {
+fn add(sysfs: &Path, is_uppermost: bool, devices: &mut Vec<Below>) {
     let Ok(mut sysfs) = fs::canonicalize(sysfs) else {
         return;
     };
     if sysfs.join("partition").exists() {
         sysfs.pop();
     }
-    if !seen.insert(sysfs.clone()) {
+    if devices.iter().any(|it| it.sysfs == sysfs) {
         return;
     }
-    devices.push(sysfs.clone());
+    devices.push(Below {
+        sysfs: sysfs.clone(),
+        is_uppermost,
+    });
     let slaves = fs::read_dir(sysfs.join("slaves")).into_iter().flatten();
     let mut slaves: Vec<PathBuf> = slaves.flatten().map(|slave| slave.path()).collect();
     slaves.sort();
     for slave in slaves {
-        add(&slave, devices, seen);
+        add(&slave, false, devices);
     }
     if let Ok(file) = fs::read_to_string(sysfs.join("loop/backing_file")) {
-        below(Path::new(file.trim_end_matches('\n')), devices, seen);
+        below(Path::new(file.trim_end_matches('\n')), false, devices);
     }
 }
 
@@ -279,10 +305,9 @@ fn mount_source(path: &Path) -> Option<PathBuf> {
 
 /// Returns the devices below a path that are loop devices without direct I/O.
 pub(crate) fn buffered_loops(path: &Path) -> Vec<String> {
-    let mut devices = Vec::new();
-    below(path, &mut devices, &mut BTreeSet::new());
-    devices.retain(|device| crate::safety::is_buffered(device));
-    devices.iter().map(|device| name(device)).collect()
+    let devices = devices_below(path).into_iter().map(|it| it.sysfs);
+    let buffered = devices.filter(|device| crate::safety::is_buffered(device));
+    buffered.map(|device| name(&device)).collect()
 }
 
 /// Parses `queue/write_cache`.
@@ -321,5 +346,32 @@ mod tests {
             }
         );
         assert_eq!(Counts::parse("1 2 3"), None);
+    }
+
+    #[test]
+    fn a_mirror_may_read_from_either_member() {
+        let device = |name: &str, read_bytes| DeviceUse {
+            name: name.to_owned(),
+            reads: 0,
+            read_bytes,
+            writes: 0,
+            written_bytes: 0,
+            flushes: None,
+            busy_seconds: 0.0,
+        };
+        const MIB: u64 = 1 << 20;
+        let found = |expected, read: [u64; 2]| {
+            let [vdc, vdd] = [device("vdc", read[0]), device("vdd", read[1])];
+            too_few("are direct", [expected, 0], &[&vdc, &vdd])
+        };
+        assert!(found(36 * MIB, [0, 36 * MIB]).is_empty());
+        assert_eq!(
+            found(36 * MIB, [0, MIB]),
+            ["requests are direct, but only 1 MiB of 36 MiB were read from vdc and vdd"]
+        );
+        assert!(
+            too_few("are direct", [MIB, MIB], &[]).is_empty(),
+            "no device is known"
+        );
     }
 }
