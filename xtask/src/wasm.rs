@@ -52,29 +52,26 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 fn build() -> anyhow::Result<PathBuf> {
+    let target = race::target_folder();
+    // Cargo has one lock for the release builds of all targets, and this one is not to wait for them.
+    let own = target.join("wasm/cargo");
     let mut build = Command::new("cargo");
-    build.args([
-        "build",
-        "--release",
-        "--quiet",
-        "--package",
-        "vmdisk-capi",
-        "--target",
-        TARGET,
-    ]);
+    build.args(["build", "--release", "--quiet", "--package", "vmdisk-capi"]);
+    build.args(["--target", TARGET, "--target-dir"]).arg(&own);
     build.env("RUSTFLAGS", race::release_flags()?);
     if !build.current_dir(repository()).status()?.success() {
         bail!(
             "the library could not be built; `rustup target add {TARGET}` installs what it needs"
         );
     }
-    let target = race::target_folder();
     let file = target.join("wasm/vmdisk.wasm");
-    fs::create_dir_all(target.join("wasm"))?;
     // Tests beside this build read the old file or the new one.
-    let new = file.with_extension("new");
-    fs::copy(target.join(TARGET).join("release/vmdisk_capi.wasm"), &new)?;
-    fs::rename(new, &file)?;
+    let new = tempfile::NamedTempFile::new_in(target.join("wasm"))?;
+    fs::copy(
+        own.join(TARGET).join("release/vmdisk_capi.wasm"),
+        new.path(),
+    )?;
+    new.persist(&file)?;
     Ok(file)
 }
 
