@@ -188,7 +188,7 @@ fn complain(
     complaints.extend(too_few(label, [cold, direct], uppermost));
 }
 
-/// What is wrong if fewer bytes were read or written than expected. Each member of a mirror may answer.
+/// Complaints about fewer read or written bytes than expected. Each member of a mirror may answer.
 fn too_few(label: &str, expected: [u64; 2], uppermost: &[&DeviceUse]) -> Vec<String> {
     let names: Vec<&str> = uppermost.iter().map(|it| it.name.as_str()).collect();
     let sum = |count: fn(&DeviceUse) -> u64| -> u64 { uppermost.iter().map(|it| count(it)).sum() };

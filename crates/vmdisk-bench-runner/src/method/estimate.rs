@@ -38,6 +38,12 @@ pub(super) struct RoundTime {
 }
 
 impl RoundTime {
+    /// The pace of a run before anything is measured.
+    pub(super) const AS_ESTIMATED: Self = RoundTime {
+        batches: 1.0,
+        samples: 1.0,
+    };
+
     /// Estimates a round of some cells.
     pub(super) fn of<'a>(
         cells: impl Iterator<Item = CellView<'a>>,

@@ -126,9 +126,8 @@ impl Runner<'_> {
         let estimate = estimate(plan, self.settings, self.engines);
         estimate.check_room()?;
         let mut wanted: BTreeSet<CellId> = (0..plan.cells.len()).map(CellId).collect();
-        let all = wanted.clone();
         let rounds = self.settings.repetition.rounds + u32::from(self.warms_up(&wanted));
-        self.fit(estimate.round, &all, rounds, &mut wanted)?;
+        self.fit(RoundTime::AS_ESTIMATED, rounds, &mut wanted)?;
         let mut state = RunState {
             values: Values::of(
                 &plan.cells,
@@ -196,8 +195,11 @@ impl Runner<'_> {
         let began = self.machine.elapsed();
         let measured = self.round(number, slot, state)?;
         let took = self.machine.elapsed().saturating_sub(began);
-        let rounds = self.settings.repetition.rounds - slot;
-        self.fit(took, &measured, rounds, &mut state.active)?;
+        if !measured.is_empty() {
+            let pace = self.time_of(&measured).pace(took.as_secs_f64());
+            let rounds = self.settings.repetition.rounds - slot;
+            self.fit(pace, rounds, &mut state.active)?;
+        }
         state.pace.scale(state.active.len(), measured.len());
         Ok(())
     }
@@ -213,19 +215,17 @@ impl Runner<'_> {
         RoundTime::of(cells.iter().map(|id| self.plan.view(*id)), self.engines)
     }
 
-    /// Leaves out the last workloads, and then the last configurations, so that rounds at the pace of the measured cells fit
-    /// into the time that is left.
+    /// Leaves out the last workloads, and then the last configurations, so that rounds at a pace fit into the time that is
+    /// left.
     fn fit(
         &mut self,
-        took: Duration,
-        measured: &BTreeSet<CellId>,
+        pace: RoundTime,
         rounds: u32,
         active: &mut BTreeSet<CellId>,
     ) -> Result<(), Error> {
-        if !self.settings.repetition.is_race || measured.is_empty() || rounds == 0 {
+        if !self.settings.repetition.is_race || rounds == 0 {
             return Ok(());
         }
-        let pace = self.time_of(measured).pace(took.as_secs_f64());
         let left = self.settings.time_budget_seconds - self.machine.elapsed().as_secs_f64();
         let room = left / f64::from(rounds);
         while active.len() > 2 && self.time_of(active).at(pace) > room {
