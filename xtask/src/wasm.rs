@@ -65,7 +65,7 @@ fn build() -> anyhow::Result<PathBuf> {
         );
     }
     let file = target.join("wasm/vmdisk.wasm");
-    // Tests beside this build read the old file or the new one.
+    // Tests that run meanwhile read the old file or the new one.
     let new = tempfile::NamedTempFile::new_in(target.join("wasm"))?;
     fs::copy(
         own.join(TARGET).join("release/vmdisk_capi.wasm"),
