@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Output};
 
 use crate::Place;
@@ -62,16 +61,10 @@ pub(crate) fn images(place: &Place) -> BTreeMap<String, Vec<u8>> {
 
 /// A `qemu-img` that does something else for the raw image.
 fn with_qemu_img(place: &Place, instead: &str) {
-    fs::create_dir(place.path("bin")).unwrap();
     let text = format!(
-        "#!/bin/sh\ncase \"$*\" in create*it*) for last; do [ \"${{last%.img}}\" = \"$last\" ] || path=$last; done\n{instead} ;;\nesac\nexec {QEMU_IMG} \"$@\"\n"
+        "case \"$*\" in create*it*) for last; do [ \"${{last%.img}}\" = \"$last\" ] || path=$last; done\n{instead} ;;\nesac\nexec {QEMU_IMG} \"$@\""
     );
-    place.write("bin/qemu-img", text.as_bytes());
-    fs::set_permissions(
-        place.path("bin/qemu-img"),
-        fs::Permissions::from_mode(0o755),
-    )
-    .unwrap();
+    place.program("bin/qemu-img", &text);
 }
 
 /// A state before the run, the exit status, and the images that this run leaves.
@@ -288,14 +281,12 @@ fn the_guest_is_defined_once_and_one_that_differs_is_refused() {
         return;
     }
     let place = prepared();
-    fs::create_dir(place.path("bin")).unwrap();
     // It keeps the definition in a file.
     let virsh = format!(
-        "#!/bin/sh\ncase $1 in\ndefine) exec cat <\"$2\" >{0} ;;\ndumpxml) exec cat {0} 2>/dev/null ;;\nesac\n",
+        "case $1 in\ndefine) exec cat <\"$2\" >{0} ;;\ndumpxml) exec cat {0} 2>/dev/null ;;\nesac",
         place.path("defined.xml").display()
     );
-    place.write("bin/virsh", virsh.as_bytes());
-    fs::set_permissions(place.path("bin/virsh"), fs::Permissions::from_mode(0o755)).unwrap();
+    place.program("bin/virsh", &virsh);
     let define = || {
         let path = format!("{}:/usr/bin:/bin", place.path("bin").display());
         let mut command = place.command(["apply", "web1.yaml", "--define"]);

@@ -1,6 +1,5 @@
 //! The hook that libvirt runs before it starts a guest, run as libvirt runs it: with the guest on standard input.
 
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -76,7 +75,7 @@ fn the_hook_refuses_only_errors_of_the_chosen_rules_and_never_fails_itself() {
 fn a_program_that_is_gone_or_crashes_refuses_nothing() {
     let place = Place::with(&[]);
     let name = place.path("it's a vmdisk");
-    std::fs::copy(crate::program(), &name).unwrap();
+    crate::install(Path::new(crate::program()), &name, b"");
     assert_eq!(install(&place, &name, &["--refuse", "data-safety"]).code, 0);
     let bad = guest(UNSAFE);
     assert_eq!(
@@ -89,8 +88,7 @@ fn a_program_that_is_gone_or_crashes_refuses_nothing() {
         "#!/bin/sh\nexit 101\n",
         "no program",
     ] {
-        std::fs::write(&name, script).unwrap();
-        std::fs::set_permissions(&name, std::fs::Permissions::from_mode(0o755)).unwrap();
+        crate::install(Path::new("/dev/stdin"), &name, script.as_bytes());
         assert_eq!(prepare(&place, "prepare", &bad).code, 0, "{script}");
     }
     std::fs::remove_file(&name).unwrap();

@@ -71,9 +71,8 @@ impl Libvirt {
     }
 
     fn edit_command(&self, script: &str) -> Command {
+        self.place.program("editor", &format!("set -e\n{script}"));
         let editor = self.place.path("editor");
-        std::fs::write(&editor, format!("#!/bin/sh\nset -e\n{script}\n")).unwrap();
-        std::fs::set_permissions(&editor, std::fs::Permissions::from_mode(0o755)).unwrap();
         let mut command = self
             .place
             .command(["edit", "web 1", "--connect", &self.uri]);

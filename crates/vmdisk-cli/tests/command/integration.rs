@@ -75,11 +75,9 @@ fn the_action_says_that_it_builds_and_for_what() {
     let place = Place::with(&[
         ("action/Cargo.toml", "version = \"0.1.0\"\n"),
         ("action/Cargo.lock", ""),
-        ("bin/curl", "#!/bin/sh\necho \"$@\" >&2\nexit 22\n"),
     ]);
     std::fs::create_dir_all(place.path("action/crates")).unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(place.path("bin/curl"), mode).unwrap();
+    place.program("bin/curl", "echo \"$@\" >&2\nexit 22");
     let path = format!(
         "{}:{}",
         place.path("bin").display(),

@@ -121,6 +121,12 @@ impl Place {
         std::fs::write(path, contents).unwrap();
     }
 
+    /// Writes a shell script that can be started.
+    pub(crate) fn program(&self, name: &str, script: &str) {
+        let text = format!("#!/bin/sh\n{script}\n");
+        install(Path::new("/dev/stdin"), &self.path(name), text.as_bytes());
+    }
+
     pub(crate) fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(name)).unwrap()
     }
@@ -150,11 +156,7 @@ impl Place {
         // The directory of the built command may be closed to others.
         let copy = self.path("vmdisk");
         if !copy.exists() {
-            // Another program writes it: a child of another test would have it open for writing, and no program starts then.
-            let copied = Command::new("cp")
-                .args([Path::new(program()), &copy])
-                .status();
-            assert!(copied.unwrap().success());
+            install(Path::new(program()), &copy, b"");
             let open = std::fs::Permissions::from_mode(0o755);
             std::fs::set_permissions(self.path(""), open).unwrap();
         }
@@ -167,6 +169,16 @@ impl Place {
     pub(crate) fn run_with_input(&self, arguments: &[&str], input: &[u8]) -> Run {
         finish(self.command(arguments), input)
     }
+}
+
+/// Copies what can be started. Another program does it: children of other tests would have the copy open for writing, and no
+/// program starts then.
+pub(crate) fn install(from: &Path, to: &Path, input: &[u8]) {
+    let mut command = Command::new("install");
+    command.args(["-D", "-m", "755"]).args([from, to]);
+    command.stdin(Stdio::piped()).stderr(Stdio::piped());
+    let run = finish(command, input);
+    assert_eq!(run.code, 0, "{run:?}");
 }
 
 fn vmdisk(directory: &Path, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {

@@ -85,12 +85,6 @@ fn spec(place: &Place, disk: &str) -> String {
     )
 }
 
-fn program(place: &Place, name: &str, text: &str) {
-    place.write(&format!("bin/{name}"), text.as_bytes());
-    let mode = fs::Permissions::from_mode(0o755);
-    fs::set_permissions(place.path(&format!("bin/{name}")), mode).unwrap();
-}
-
 /// The commands of the steps.
 fn commands(place: &Place) -> Vec<Vec<String>> {
     let run = place.run(&["generate", "web1.yaml", "--to", "steps"]);
@@ -112,11 +106,10 @@ fn instead_of(place: &Place, argv: &[String], instead: &str) {
         .collect();
     let wanted = words.join(" ");
     let name = &argv[0];
-    program(
-        place,
-        name,
+    place.program(
+        &format!("bin/{name}"),
         &format!(
-            "#!/bin/sh\nsame() {{ [ \"$*\" = \"$all\" ]; }}\nall=$*\nif same {wanted}; then {instead}; fi\nexec /usr/bin/{name} \"$@\"\n"
+            "same() {{ [ \"$*\" = \"$all\" ]; }}\nall=$*\nif same {wanted}; then {instead}; fi\nexec /usr/bin/{name} \"$@\""
         ),
     );
 }
@@ -294,8 +287,7 @@ fn what_cannot_be_made_is_refused_with_the_way_out() {
 }
 
 /// Stands for `zfs` and `virsh`: each thing is a file.
-const MANAGER: &str = r#"#!/bin/sh
-cd THINGS || exit 9
+const MANAGER: &str = r#"cd THINGS || exit 9
 file() { echo "$1" | tr / :; }
 case "$*" in
 'list -H -- '*) [ -e "$(file "$4")" ] ;;
@@ -333,9 +325,8 @@ fn volumes_of_zfs_and_of_pools_are_made_once() {
     {
         let place = prepared(disk);
         fs::create_dir(place.path("things")).unwrap();
-        program(
-            &place,
-            manager,
+        place.program(
+            &format!("bin/{manager}"),
             &MANAGER.replace("THINGS", place.path("things").to_str().unwrap()),
         );
         let output = run(&place, is_script, SYSTEM);
@@ -457,10 +448,10 @@ fn each_program_of_the_guide_makes_its_guest_and_a_second_run_changes_nothing() 
         }
         if !has_libvirt {
             let virsh = format!(
-                "#!/bin/sh\ncase $1 in\ndefine) exec cat <\"$2\" >{0} ;;\ndumpxml) exec cat {0} 2>/dev/null ;;\nesac\n",
+                "case $1 in\ndefine) exec cat <\"$2\" >{0} ;;\ndumpxml) exec cat {0} 2>/dev/null ;;\nesac",
                 place.path("defined.xml").display()
             );
-            program(&place, "virsh", &virsh);
+            place.program("bin/virsh", &virsh);
         }
         std::os::unix::fs::symlink(crate::program(), place.path("bin/vmdisk")).unwrap();
         // The libvirt of a test has no KVM.
