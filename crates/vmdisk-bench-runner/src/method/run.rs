@@ -50,7 +50,7 @@ pub enum Event<'a> {
         /// The reason.
         error: &'a str,
     },
-    /// The precision to expect after the minimum rounds, from the first two.
+    /// The precision to expect after the minimum rounds, from the first ones.
     Expected {
         /// Of a typical comparison: 0.05 means ±5 %.
         precision: f64,
@@ -63,6 +63,9 @@ pub enum Event<'a> {
         precision: f64,
     },
 }
+
+/// Rounds that show how much ratios vary. Two leave a single degree of freedom to a single comparison, and no bound of use.
+const SPREAD_ROUNDS: u32 = 3;
 
 /// Everything that a run needs.
 pub struct Runner<'a> {
@@ -169,7 +172,7 @@ impl Runner<'_> {
             }
             number += 1;
             complete += 1;
-            if repetition.is_race && complete == 2 {
+            if repetition.is_race && complete == SPREAD_ROUNDS {
                 let precision = self.expected_precision(&state);
                 (self.observe)(Event::Expected { precision });
             }
@@ -284,22 +287,32 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Returns the precision that comparisons will have after the minimum rounds if all vary as much as in the first rounds.
+    /// Returns the precision that all comparisons have after the minimum rounds, with the confidence of the run. It takes each
+    /// comparison to vary as much as the one that varied most so far.
     fn expected_precision(&self, state: &RunState) -> f64 {
         let repetition = &self.settings.repetition;
         let comparisons = state.values.comparisons(&self.plan.cells, 0.5);
-        let deviations = comparisons
+        let active = comparisons
             .iter()
-            .filter_map(|it| deviation(&it.ratios))
-            .map(|it| it * it);
-        let (count, sum) = deviations.fold((0.0, 0.0), |(count, sum), it| (count + 1.0, sum + it));
+            .filter(|it| state.active.contains(&it.cell));
+        let known = active.filter_map(|it| Some((it.ratios.len(), deviation(&it.ratios)?)));
+        let (mut degrees, mut widest) = (0.0, 0.0_f64);
+        for (rounds, deviation) in known {
+            degrees += rounds as f64 - 1.0;
+            widest = widest.max(deviation);
+        }
         let rounds = f64::from(repetition.rounds);
-        if count == 0.0 || rounds < 2.0 {
+        let left = rounds - f64::from(SPREAD_ROUNDS);
+        if degrees == 0.0 || left < 1.0 {
             return f64::INFINITY;
         }
+        // The sum of squares grows by the rounds that are left, whose variance is bounded from what few rounds showed.
+        let later = left * student::ratio_quantile(repetition.confidence, left, degrees);
+        let variance = (f64::from(SPREAD_ROUNDS) - 1.0 + later) / (rounds - 1.0);
         let alpha = repetition.alpha(repetition.rounds);
-        let width =
-            student::quantile(1.0 - alpha / 2.0, rounds - 1.0) * (sum / count / rounds).sqrt();
+        let width = student::quantile(1.0 - alpha / 2.0, rounds - 1.0)
+            * widest
+            * (variance / rounds).sqrt();
         width.exp() - 1.0
     }
 

@@ -1,4 +1,4 @@
-//! Quantiles of Student's t distribution.
+//! Quantiles of Student's t distribution and of Fisher's F distribution.
 //!
 //! Confidence intervals need no other statistics, which does not justify a dependency.
 
@@ -7,19 +7,31 @@
 /// # Panics
 /// Unless `0 < probability < 1` and `degrees >= 1`.
 pub(crate) fn quantile(probability: f64, degrees: f64) -> f64 {
-    assert!(probability > 0.0 && probability < 1.0 && degrees >= 1.0);
     if probability < 0.5 {
         return -quantile(1.0 - probability, degrees);
     }
+    // The square of a t-distributed variable is a variance of one degree over another one.
+    ratio_quantile(2.0 * probability - 1.0, 1.0, degrees).sqrt()
+}
+
+/// Returns the value that the ratio of two measured variances stays below with `probability` if the true ones are equal (the F
+/// distribution), from the degrees of freedom of both.
+///
+/// # Panics
+/// Unless `0 <= probability < 1` and the degrees are at least 1.
+pub(crate) fn ratio_quantile(probability: f64, upper: f64, lower: f64) -> f64 {
+    assert!((0.0..1.0).contains(&probability) && upper >= 1.0 && lower >= 1.0);
+    let exceeds =
+        |ratio: f64| incomplete_beta(lower / (lower + upper * ratio), 0.5 * lower, 0.5 * upper);
     let mut high = 1.0;
-    while cumulative(high, degrees) < probability {
+    while exceeds(high) > 1.0 - probability {
         high *= 2.0;
     }
     let mut low = 0.0;
     // Each step halves the interval: 200 steps exceed the precision of a double.
     for _ in 0..200 {
         let middle = 0.5 * (low + high);
-        if cumulative(middle, degrees) < probability {
+        if exceeds(middle) > 1.0 - probability {
             low = middle;
         } else {
             high = middle;
@@ -34,11 +46,6 @@ pub(crate) fn two_sided(t: f64, degrees: f64) -> f64 {
         return 0.0;
     }
     incomplete_beta(degrees / (degrees + t * t), 0.5 * degrees, 0.5)
-}
-
-/// Returns the probability that a t-distributed variable stays below a non-negative `t`.
-fn cumulative(t: f64, degrees: f64) -> f64 {
-    1.0 - 0.5 * incomplete_beta(degrees / (degrees + t * t), 0.5 * degrees, 0.5)
 }
 
 /// The regularised incomplete beta function.
@@ -123,6 +130,25 @@ mod tests {
                 );
                 assert_eq!(quantile(1.0 - probability, degrees).signum(), -1.0);
             }
+        }
+    }
+
+    #[test]
+    fn quantiles_of_variances_agree_with_the_printed_tables() {
+        for (upper, lower, expected) in [
+            (1.0, 1.0, 161.4),
+            (3.0, 2.0, 19.16),
+            (3.0, 8.0, 4.07),
+            (4.0, 1.0, 224.6),
+            (5.0, 10.0, 3.33),
+            (20.0, 20.0, 2.12),
+        ] {
+            let found = ratio_quantile(0.95, upper, lower);
+            let error = (found / expected - 1.0).abs();
+            assert!(
+                error < 0.002,
+                "F({upper}, {lower}) = {found}, not {expected}"
+            );
         }
     }
 

@@ -497,6 +497,51 @@ fn a_race_claims_false_differences_no_more_often_than_other_runs() {
     assert!(found <= 20, "{found} of 400");
 }
 
+/// The promised precision of the minimum rounds, and the precision that they have.
+fn promised(plan: &Plan, seed: u64, mock: Mock) -> (f64, f64) {
+    let (mut promised, mut seen) = (None, None);
+    let runner = Runner {
+        plan,
+        settings: &settings(seed, race(6)),
+        engines: &mut [Box::new(mock) as Box<dyn Engine>],
+        machine: &mut Still::default(),
+        log: &mut Vec::new(),
+        cancel: &Cancel::new(),
+        observe: &mut |event| match event {
+            Event::Expected { precision } => promised = Some(precision),
+            Event::Look { precision, .. } => seen = Some(precision),
+            _ => {}
+        },
+    };
+    runner.run(&[]).unwrap();
+    (promised.unwrap(), seen.unwrap())
+}
+
+#[test]
+fn a_promised_precision_is_kept_and_says_something() {
+    let all = plan(FIVE);
+    let mut one = all.clone();
+    one.leave_out(|cell| {
+        let is_compared = cell.workload.name == "4k-random-write-qd1"
+            && ["a", "b"].contains(&cell.configuration.name.as_str());
+        (!is_compared).then(String::new)
+    });
+    // Too wide a promise would be kept, too.
+    for (plan, widest) in [(&one, 6.0), (&all, 2.5)] {
+        let mut ratios: Vec<f64> = (0..400)
+            .map(|seed| {
+                let noise = [0.01, 0.1][seed as usize % 2];
+                let (promised, seen) = promised(plan, seed, Mock::new(seed).noise(noise));
+                promised.ln_1p() / seen.ln_1p()
+            })
+            .collect();
+        ratios.sort_by(f64::total_cmp);
+        let broken = ratios.iter().filter(|it| **it < 1.0).count();
+        assert!(broken <= 28, "{broken} of 400");
+        assert!(ratios[200] < widest, "{} times as wide", ratios[200]);
+    }
+}
+
 #[test]
 fn a_race_leaves_out_what_its_time_has_no_room_for() {
     let plan = plan(FIVE);
