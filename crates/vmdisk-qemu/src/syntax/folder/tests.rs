@@ -67,6 +67,8 @@ fn real(scripts: &[String], root: &Path) -> Option<Vec<PathBuf>> {
         "a/a/a", "a/a/b", "a/b/a", "a/b/b", "b/a/a", "b/a/b", "b/b/a", "b/b/b",
     ] {
         std::fs::create_dir_all(root.join(folder)).unwrap();
+        // Scripts that leave the folder find the same there.
+        std::fs::create_dir_all(root.join("..").join(folder)).unwrap();
     }
     // Each script is a file of its own, so that `$0` is true.
     let mut all = String::from("export HOME=/ U=/usr/lib\nexport -f qemu-system-x86_64\n");
@@ -103,9 +105,9 @@ fn the_folder_in_which_bash_starts_qemu_is_the_one_found_or_unknown() {
             scripts.push((format!("{first}\n{second}\n{START} -x\n"), is_known));
         }
     }
-    let root = std::env::temp_dir().join(format!("vmdisk-folders-{}", std::process::id()));
-    std::fs::create_dir_all(&root).unwrap();
-    let root = root.canonicalize().unwrap();
+    let outer = std::env::temp_dir().join(format!("vmdisk-folders-{}", std::process::id()));
+    std::fs::create_dir_all(outer.join("root")).unwrap();
+    let root = outer.join("root").canonicalize().unwrap();
     let texts: Vec<String> = scripts.iter().map(|it| it.0.clone()).collect();
     let real = real(&texts, &root);
     let Some(real) = real else { return };
@@ -125,7 +127,7 @@ fn the_folder_in_which_bash_starts_qemu_is_the_one_found_or_unknown() {
             wrong.push((script, found, real));
         }
     }
-    std::fs::remove_dir_all(&root).unwrap();
+    std::fs::remove_dir_all(&outer).unwrap();
     assert!(
         wrong.is_empty(),
         "{} of {}: {wrong:#?}",
