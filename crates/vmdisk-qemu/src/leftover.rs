@@ -64,15 +64,18 @@ pub(crate) fn leftovers(
             (UNKNOWN_WORD, _) => {
                 let word = option.text.as_ref();
                 let holes = word.into_iter().flat_map(Text::holes);
-                let mut holes = holes.filter_map(|(_, hole)| parsed.holes().get(hole as usize));
+                let holes = holes.filter_map(|(_, hole)| parsed.holes().get(hole as usize));
+                let holes: Vec<&Hole> = holes.collect();
                 // Words of the caller are disks only where there are no others.
                 let is_disk = |hole: &Hole| {
                     hole.may_be_disk() && !(hole.is_of_caller() && lowered.has_disks())
                 };
-                let has_data = holes.any(is_disk);
+                let has_data = holes.iter().any(|hole| is_disk(hole));
                 let name = word.map_or("", Text::as_str);
                 found.push(option, name.to_owned(), has_data);
-                found.mark_unknown(true);
+                // An ellipsis has none.
+                let is_unknown = holes.is_empty() || holes.iter().any(|hole| hole.may_decide());
+                found.mark_unknown(is_unknown);
             }
             ("object", Some(object)) => found.object(option, object, lowered.is_read_object(nth)),
             (name, Some(properties)) if IN_PARTS.contains(&name) => {

@@ -251,6 +251,29 @@ fn unknown_words_are_named_first() {
 }
 
 #[test]
+fn words_of_a_branch_that_decide_over_no_disk_are_known() {
+    for (words, starts) in [
+        ("-usb", 1),
+        ("-vnc :1", 1),
+        ("-snapshot", 2),
+        ("-machine pc", 2),
+    ] {
+        let script = format!(
+            "A=(-m 1G)\n[ -n \"$S\" ] && A+=({words})\nqemu-system-x86_64 \"${{A[@]}}\" -drive file=/a,if=virtio,format=raw,cache=unsafe\n"
+        );
+        let place = Place::with(&[("a.sh", &script)]);
+        let run = place.run(&["lint", "a.sh"]);
+        assert!(run.stdout.contains("error[cache-unsafe]"), "{run:?}");
+        assert!(!run.stderr.contains("unknown"), "{run:?}");
+        // What is lost with all writes at the end needs no flush.
+        let is_of_one = run.stdout.contains("`! [ -n \"$S\" ]`");
+        assert_eq!(is_of_one, words == "-snapshot", "{run:?}");
+        let second = place.run(&["trace", "a.sh", "--start", "2"]);
+        assert_eq!(second.code == 0, starts == 2, "{second:?}");
+    }
+}
+
+#[test]
 fn a_language_that_is_not_read_is_named_with_the_line_of_qemu() {
     for (text, message, line) in [
         (

@@ -136,39 +136,63 @@ impl Hole {
 
     /// True unless none of its values, as a word of a command line, is an image or an option that adds a disk.
     pub(crate) fn may_be_disk(&self) -> bool {
-        let is_disk = |value: &String| {
+        self.may_be(may_be_disk)
+    }
+
+    /// True unless none of its values, as a word of a command line, is an image or an option that decides over disks or the
+    /// machine.
+    pub(crate) fn may_decide(&self) -> bool {
+        self.may_be(|word| may_be_disk(word) || decides(word))
+    }
+
+    fn may_be(&self, is_option: impl Fn(&str) -> bool) -> bool {
+        let is_such = |value: &String| {
             let mut words = value.split_whitespace();
             let first = words.clone().next();
-            first.is_some_and(|word| !word.starts_with('-')) || words.any(may_be_disk)
+            first.is_some_and(|word| !word.starts_with('-')) || words.any(&is_option)
         };
-        self.values.is_empty() || self.values.iter().any(is_disk)
+        self.values.is_empty() || self.values.iter().any(is_such)
     }
+}
+
+/// Options that may add a disk.
+const DISKS: [&str; 14] = [
+    "blockdev",
+    "cdrom",
+    "device",
+    "drive",
+    "fda",
+    "fdb",
+    "hda",
+    "hdb",
+    "hdc",
+    "hdd",
+    "mtdblock",
+    "pflash",
+    "readconfig",
+    "sd",
+];
+
+/// Further options that decide over disks or the machine.
+const DECISIVE: [&str; 8] = [
+    "M", "global", "m", "machine", "object", "set", "smp", "snapshot",
+];
+
+fn is_among(word: &str, options: &[&str]) -> bool {
+    let name = word
+        .strip_prefix('-')
+        .map(|it| it.strip_prefix('-').unwrap_or(it));
+    name.is_some_and(|name| options.contains(&name))
 }
 
 /// True for an option that may add a disk.
 pub(super) fn may_be_disk(word: &str) -> bool {
-    let name = word
-        .strip_prefix('-')
-        .map(|it| it.strip_prefix('-').unwrap_or(it));
-    matches!(
-        name,
-        Some(
-            "blockdev"
-                | "cdrom"
-                | "device"
-                | "drive"
-                | "fda"
-                | "fdb"
-                | "hda"
-                | "hdb"
-                | "hdc"
-                | "hdd"
-                | "mtdblock"
-                | "pflash"
-                | "readconfig"
-                | "sd"
-        )
-    )
+    is_among(word, &DISKS)
+}
+
+/// True for a further option that decides over disks or the machine.
+pub(super) fn decides(word: &str) -> bool {
+    is_among(word, &DECISIVE)
 }
 
 /// Marks the parts of words that another program fills in: variables, unless they are already evaluated, and placeholders.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use vmdisk_source::Span;
 
-use super::hole::{Choice, Command, Decisions, Evaluated};
+use super::hole::{Choice, Command, Decisions, Evaluated, decides, may_be_disk};
 use super::option::has_value;
 use super::program::{is_program, is_program_variable, is_start};
 use super::start::{CommandLineForm, Start, Words, from_program};
@@ -104,29 +104,6 @@ fn starts_of(script: &Evaluated, known: &HashSet<Span>) -> Vec<usize> {
     starts.map(|(nth, _)| nth).collect()
 }
 
-/// Options whose value decides over disks or the machine.
-const DECISIVE: [&str; 19] = [
-    "M",
-    "blockdev",
-    "cdrom",
-    "device",
-    "drive",
-    "fda",
-    "fdb",
-    "global",
-    "hda",
-    "hdb",
-    "hdc",
-    "hdd",
-    "m",
-    "machine",
-    "object",
-    "readconfig",
-    "sd",
-    "set",
-    "smp",
-];
-
 /// True for words that may start QEMU, and not only what runs it: `sudo`.
 fn names_qemu(words: &str) -> bool {
     words.contains("qemu") || words.contains("kvm")
@@ -151,8 +128,8 @@ fn open_choice(command: &Command, script: &Evaluated, decisions: &Decisions) -> 
             let is_value = option.is_some_and(has_value) && !text.starts_with('-');
             let is_decisive = match (is_after_program, is_value) {
                 (false, _) => hole.values.is_empty() || hole.values.iter().any(|it| names_qemu(it)),
-                (true, true) => option.is_some_and(|it| DECISIVE.contains(&it)),
-                (true, false) => range.start > 0 || hole.may_be_disk(),
+                (true, true) => may_be_disk(before) || decides(before),
+                (true, false) => range.start > 0 || hole.may_decide(),
             };
             if is_decisive && script.choices.contains_key(&key) {
                 return Some(key);
