@@ -7,6 +7,7 @@ mod editor;
 mod kvm;
 mod loop_device;
 mod loop_mount;
+mod programs;
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -16,6 +17,7 @@ pub use editor::Editor;
 pub use kvm::without_kvm;
 pub use loop_device::LoopDevice;
 pub use loop_mount::LoopMount;
+pub use programs::{copy_program, write_program};
 
 /// Runs a program and returns its output.
 ///

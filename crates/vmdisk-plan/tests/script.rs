@@ -8,13 +8,13 @@
 
 use crate::common;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
 use proptest::prelude::*;
 use vmdisk_facts::{Facts, Target};
 use vmdisk_plan::*;
+use vmdisk_testing::write_program;
 
 /// Tools that write down what they were called with, one call per line of NUL-ended words. `lvs` finds
 /// the volumes, and `vgs` the groups, that files of these names stand for.
@@ -89,11 +89,6 @@ impl Tools {
         calls.retain(|call| call[1] != "info");
         calls
     }
-}
-
-fn write_program(path: &Path, text: &str) {
-    fs::write(path, text).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 fn planned(spec: &Spec) -> Plan {

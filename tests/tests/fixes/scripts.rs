@@ -26,9 +26,7 @@ fn real(scripts: &[String]) -> Option<Vec<Vec<Vec<String>>>> {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("qemu-system-x86_64");
     let stub = "#!/bin/sh\nprintf '%s\\001' \"${0##*/}\" \"$@\"\nprintf '\\002'\n";
-    std::fs::write(&program, stub).unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&program, mode).unwrap();
+    vmdisk_testing::write_program(&program, stub);
     let one = |script: &String| {
         format!("bash <<'END OF SCRIPT'\n{script}\nEND OF SCRIPT\nprintf '\\003'\n")
     };

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use vmdisk_testing::{installed, needed};
+use vmdisk_testing::{copy_program, installed, needed, write_program};
 
 use crate::{CLEAN, Place, Run, UNSAFE, finish};
 
@@ -75,7 +75,7 @@ fn the_hook_refuses_only_errors_of_the_chosen_rules_and_never_fails_itself() {
 fn a_program_that_is_gone_or_crashes_refuses_nothing() {
     let place = Place::with(&[]);
     let name = place.path("it's a vmdisk");
-    crate::install(Path::new(crate::program()), &name, b"");
+    copy_program(Path::new(crate::program()), &name);
     assert_eq!(install(&place, &name, &["--refuse", "data-safety"]).code, 0);
     let bad = guest(UNSAFE);
     assert_eq!(
@@ -88,7 +88,7 @@ fn a_program_that_is_gone_or_crashes_refuses_nothing() {
         "#!/bin/sh\nexit 101\n",
         "no program",
     ] {
-        crate::install(Path::new("/dev/stdin"), &name, script.as_bytes());
+        write_program(&name, script);
         assert_eq!(prepare(&place, "prepare", &bad).code, 0, "{script}");
     }
     std::fs::remove_file(&name).unwrap();

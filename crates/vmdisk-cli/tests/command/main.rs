@@ -62,6 +62,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
+use vmdisk_testing::{copy_program, write_program};
+
 /// A disk with a finding of severity error that `--fix` mends, and no other of that severity.
 pub(crate) const UNSAFE: &str = "\
 <disk type='file' device='disk'>
@@ -124,7 +126,7 @@ impl Place {
     /// Writes a shell script that can be started.
     pub(crate) fn program(&self, name: &str, script: &str) {
         let text = format!("#!/bin/sh\n{script}\n");
-        install(Path::new("/dev/stdin"), &self.path(name), text.as_bytes());
+        write_program(&self.path(name), &text);
     }
 
     pub(crate) fn read(&self, name: &str) -> String {
@@ -156,7 +158,7 @@ impl Place {
         // The directory of the built command may be closed to others.
         let copy = self.path("vmdisk");
         if !copy.exists() {
-            install(Path::new(program()), &copy, b"");
+            copy_program(Path::new(program()), &copy);
             let open = std::fs::Permissions::from_mode(0o755);
             std::fs::set_permissions(self.path(""), open).unwrap();
         }
@@ -169,16 +171,6 @@ impl Place {
     pub(crate) fn run_with_input(&self, arguments: &[&str], input: &[u8]) -> Run {
         finish(self.command(arguments), input)
     }
-}
-
-/// Copies what can be started. Another program does it: children of other tests would have the copy open for writing, and no
-/// program starts then.
-pub(crate) fn install(from: &Path, to: &Path, input: &[u8]) {
-    let mut command = Command::new("install");
-    command.args(["-D", "-m", "755"]).args([from, to]);
-    command.stdin(Stdio::piped()).stderr(Stdio::piped());
-    let run = finish(command, input);
-    assert_eq!(run.code, 0, "{run:?}");
 }
 
 fn vmdisk(directory: &Path, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
