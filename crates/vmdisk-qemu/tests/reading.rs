@@ -170,9 +170,10 @@ fn starts(text: &str) -> (Vec<Vec<String>>, Vec<(String, bool)>) {
 fn a_branch_that_decides_over_disks_gives_one_start_for_each_way() {
     for (script, expected) in [
         ("O=\nif x; then O=\"-hda a.img\"\nfi", "a.img|"),
-        ("O=\nif x; then O=-enable-kvm\nfi", " $O no"),
+        ("O=\nif x; then O=-enable-kvm\nfi", ""),
         ("O='-hda a.img'\nx && O+=' -hdb b.img'", "a.img b.img|a.img"),
-        ("O='-hda a.img'\nx && O+=' -S'", "a.img $O no"),
+        ("O='-hda a.img'\nx && O+=' -S'", "a.img"),
+        ("O='-hda a.img'\nx && O+=' -snapshot'", "a.img|a.img"),
         (
             "O='-M q35 -hda a.img'\nif x; then O+=' -hdb b.img'; else O+=' -hdb c.img'; fi",
             "a.img b.img|a.img c.img",
