@@ -52,7 +52,7 @@ pub enum Event<'a> {
     },
     /// The precision to expect after the minimum rounds, from the first ones.
     Expected {
-        /// Of a typical comparison: 0.05 means ±5 %.
+        /// Of the least precise comparison: 0.05 means ±5 %.
         precision: f64,
     },
     /// The run evaluated its results.
@@ -287,8 +287,8 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Returns the precision that all comparisons have after the minimum rounds, with the confidence of the run. It takes each
-    /// comparison to vary as much as the one that varied most so far.
+    /// Returns the precision that all comparisons have after the minimum rounds, with the confidence of the run. It takes the
+    /// largest variation so far for each comparison.
     fn expected_precision(&self, state: &RunState) -> f64 {
         let repetition = &self.settings.repetition;
         let comparisons = state.values.comparisons(&self.plan.cells, 0.5);

@@ -265,7 +265,7 @@ fn words_of_a_branch_that_decide_over_no_disk_are_known() {
         let run = place.run(&["lint", "a.sh"]);
         assert!(run.stdout.contains("error[cache-unsafe]"), "{run:?}");
         assert!(!run.stderr.contains("unknown"), "{run:?}");
-        // What is lost with all writes at the end needs no flush.
+        // A disk that loses all writes at the end needs no flush.
         let is_of_one = run.stdout.contains("`! [ -n \"$S\" ]`");
         assert_eq!(is_of_one, words == "-snapshot", "{run:?}");
         let second = place.run(&["trace", "a.sh", "--start", "2"]);

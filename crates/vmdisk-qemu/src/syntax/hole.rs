@@ -142,7 +142,7 @@ impl Hole {
     /// True unless none of its values, as a word of a command line, is an image or an option that decides over disks or the
     /// machine.
     pub(crate) fn may_decide(&self) -> bool {
-        self.may_be(|word| may_be_disk(word) || decides(word))
+        self.may_be(decides)
     }
 
     fn may_be(&self, is_option: impl Fn(&str) -> bool) -> bool {
@@ -190,9 +190,9 @@ pub(super) fn may_be_disk(word: &str) -> bool {
     is_among(word, &DISKS)
 }
 
-/// True for a further option that decides over disks or the machine.
+/// True for an option that decides over disks or the machine.
 pub(super) fn decides(word: &str) -> bool {
-    is_among(word, &DECISIVE)
+    may_be_disk(word) || is_among(word, &DECISIVE)
 }
 
 /// Marks the parts of words that another program fills in: variables, unless they are already evaluated, and placeholders.

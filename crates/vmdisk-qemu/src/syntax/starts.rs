@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use vmdisk_source::Span;
 
-use super::hole::{Choice, Command, Decisions, Evaluated, decides, may_be_disk};
+use super::hole::{Choice, Command, Decisions, Evaluated, decides};
 use super::option::has_value;
 use super::program::{is_program, is_program_variable, is_start};
 use super::start::{CommandLineForm, Start, Words, from_program};
@@ -128,7 +128,7 @@ fn open_choice(command: &Command, script: &Evaluated, decisions: &Decisions) -> 
             let is_value = option.is_some_and(has_value) && !text.starts_with('-');
             let is_decisive = match (is_after_program, is_value) {
                 (false, _) => hole.values.is_empty() || hole.values.iter().any(|it| names_qemu(it)),
-                (true, true) => may_be_disk(before) || decides(before),
+                (true, true) => decides(before),
                 (true, false) => range.start > 0 || hole.may_decide(),
             };
             if is_decisive && script.choices.contains_key(&key) {
