@@ -10,7 +10,7 @@ mod loop_mount;
 mod programs;
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
 pub use cases::{Case, cases, cases_file, check_reports};
 pub use editor::Editor;
@@ -38,19 +38,6 @@ pub fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
         arguments.join(" "),
         said.trim()
     ))
-}
-
-/// Runs qemu-img, which cannot make a key on a busy machine, until it can.
-///
-/// # Panics
-/// If it cannot be started, or is too busy 20 times.
-pub fn make_key(qemu_img: &mut Command) -> Output {
-    let outputs = std::iter::repeat_with(|| qemu_img.output().expect("qemu-img is there"));
-    let is_busy = |output: &Output| {
-        String::from_utf8_lossy(&output.stderr).contains("Unable to get accurate CPU usage")
-    };
-    let output = outputs.take(20).find(|output| !is_busy(output));
-    output.unwrap_or_else(|| panic!("the machine is too busy for {qemu_img:?}"))
 }
 
 /// Checks that a program is installed.

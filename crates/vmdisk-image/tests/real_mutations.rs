@@ -87,10 +87,11 @@ fn a_damaged_byte_of_luks_is_reported_if_qemu_refuses_it() {
     }
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
-    let options = "key-secret=key,iter-time=10";
+    let options = "key-secret=key,iter-time=10,hash-alg=sha512";
     qemu::create_encrypted(directory, "luks", options, &["plain.luks", "64K"]);
     damage(directory, "luks", "plain.luks", |at| at < LUKS_HEADER);
-    let options = "encrypt.format=luks,encrypt.key-secret=key,encrypt.iter-time=10";
+    let options =
+        "encrypt.format=luks,encrypt.key-secret=key,encrypt.iter-time=10,encrypt.hash-alg=sha512";
     qemu::create_encrypted(directory, "qcow2", options, &["luks.qcow2", "64K"]);
     let bytes = std::fs::read(directory.join("luks.qcow2")).unwrap();
     let mut found = bytes.windows(6);

@@ -195,14 +195,15 @@ fn qcow2_and_luks_that_are_encrypted_say_so() {
     }
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
-    let options = "encrypt.format=luks,encrypt.key-secret=key,encrypt.iter-time=10";
+    let options =
+        "encrypt.format=luks,encrypt.key-secret=key,encrypt.iter-time=10,encrypt.hash-alg=sha512";
     qemu::create_encrypted(directory, "qcow2", options, &["image.qcow2", "4M"]);
     let header = agree_qcow2(directory, "image.qcow2");
     assert!(header.encryption_header.unwrap().length > 592);
     qemu::create_encrypted(
         directory,
         "luks",
-        "key-secret=key,iter-time=10",
+        "key-secret=key,iter-time=10,hash-alg=sha512",
         &["image.luks", "4M"],
     );
     let header = read(directory, "image.luks");

@@ -23,7 +23,7 @@ fn luks_refuses_what_qemu_refuses() {
     qemu::create_encrypted(
         directory,
         "luks",
-        "key-secret=key,iter-time=10",
+        "key-secret=key,iter-time=10,hash-alg=sha512",
         &["sound.img", "4M"],
     );
     let luks = Image(std::fs::read(directory.join("sound.img")).unwrap());

@@ -6,7 +6,6 @@ use std::sync::OnceLock;
 
 use vmdisk::facts::Facts;
 use vmdisk_collect::{Request, collect};
-use vmdisk_testing::make_key;
 use vmdisk_tests::{has_program, qemus, real};
 
 /// A folder with images, gone when the test is over.
@@ -38,11 +37,11 @@ const IMAGES: &[(&str, &str)] = &[
     ),
     (
         "key.luks",
-        "-f luks --object secret,id=s,data=abc -o key-secret=s,iter-time=10 key.luks 8M",
+        "-f luks --object secret,id=s,data=abc -o key-secret=s,iter-time=10,hash-alg=sha512 key.luks 8M",
     ),
     (
         "luks.qcow2",
-        "-f qcow2 --object secret,id=s,data=abc -o encrypt.format=luks,encrypt.key-secret=s,encrypt.iter-time=10 luks.qcow2 8M",
+        "-f qcow2 --object secret,id=s,data=abc -o encrypt.format=luks,encrypt.key-secret=s,encrypt.iter-time=10,encrypt.hash-alg=sha512 luks.qcow2 8M",
     ),
     (
         "aes.qcow2",
@@ -145,7 +144,11 @@ fn made(qemu_img: &Path) -> &'static Path {
         std::fs::write(at("secret"), "abc").unwrap();
         for (name, arguments) in IMAGES {
             let create = ["create", "-q"].into_iter().chain(arguments.split(' '));
-            let output = make_key(Command::new(qemu_img).args(create).current_dir(&folder));
+            let output = Command::new(qemu_img)
+                .args(create)
+                .current_dir(&folder)
+                .output()
+                .unwrap();
             let said = String::from_utf8_lossy(&output.stderr);
             assert!(output.status.success(), "{name}: {said}");
         }

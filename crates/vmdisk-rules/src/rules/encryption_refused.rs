@@ -21,10 +21,11 @@ declare_rule! {
     /// `missing secret info for 'luks' driver`, for a qcow2 image QEMU has no key, and libvirt 9.0 crashes with librbd.
     ///
     /// ## Use instead
-    /// Use LUKS in a raw or qcow2 image. `qemu-img convert -O qcow2 -o encrypt.format=luks,encrypt.key-secret=ID
-    /// --object secret,id=ID,file=KEYFILE IMAGE NEW` encrypts an existing image; it needs space for a second copy, and
-    /// encryption costs CPU time. `virsh secret-define` stores the secret, and
-    /// `<secret type='passphrase' usage='…'/>` names it.
+    /// Use LUKS in a raw or qcow2 image. `qemu-img convert -O qcow2 -o
+    /// encrypt.format=luks,encrypt.key-secret=ID,encrypt.hash-alg=sha512 --object secret,id=ID,file=KEYFILE IMAGE NEW`
+    /// encrypts an existing image; it needs space for a second copy, and encryption costs CPU time. With the default
+    /// hash, SHA-256, `qemu-img` often fails on a fast machine: `Unable to get accurate CPU usage`.
+    /// `virsh secret-define` stores the secret, and `<secret type='passphrase' usage='…'/>` names it.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -180,7 +181,7 @@ fn report_refused(
             ) {
                 return Some((
                     "uses the legacy encryption of qcow and qcow2, which is broken and not supported for guests",
-                    "convert the image to LUKS: `qemu-img convert -O qcow2 -o encrypt.format=luks,encrypt.key-secret=…`",
+                    "convert the image to LUKS: `qemu-img convert -O qcow2 -o encrypt.format=luks,encrypt.key-secret=…,encrypt.hash-alg=sha512`",
                 ));
             }
             if matches!(

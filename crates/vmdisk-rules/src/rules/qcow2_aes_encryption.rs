@@ -20,8 +20,10 @@ declare_rule! {
     /// ## Use instead
     /// Convert the image to LUKS while the guest is off, with the old and the new key in files:
     /// `qemu-img convert --object secret,id=old,file=OLDKEY --object secret,id=new,file=NEWKEY --image-opts
-    /// driver=qcow2,file.filename=OLD,encrypt.key-secret=old -O qcow2 -o encrypt.format=luks,encrypt.key-secret=new NEW`. The
-    /// conversion needs space for a second copy, and the guest needs a LUKS secret afterwards.
+    /// driver=qcow2,file.filename=OLD,encrypt.key-secret=old -O qcow2 -o
+    /// encrypt.format=luks,encrypt.key-secret=new,encrypt.hash-alg=sha512 NEW`. The conversion needs space for a second
+    /// copy, and the guest needs a LUKS secret afterwards. With the default hash, SHA-256, `qemu-img` often fails on a
+    /// fast machine: `Unable to get accurate CPU usage`.
     ///
     /// ## Reported
     /// ```xml,reported,facts-refused-images
@@ -58,7 +60,8 @@ declare_rule! {
 }
 
 const CONVERT: &str = "qemu-img convert --object secret,id=old,file=OLDKEY --object secret,id=new,file=NEWKEY --image-opts \
-    driver=qcow2,file.filename=OLD,encrypt.key-secret=old -O qcow2 -o encrypt.format=luks,encrypt.key-secret=new NEW";
+    driver=qcow2,file.filename=OLD,encrypt.key-secret=old -O qcow2 \
+    -o encrypt.format=luks,encrypt.key-secret=new,encrypt.hash-alg=sha512 NEW";
 
 fn check(context: &Context<'_>, report: &mut Report) {
     for (index, disk, image) in context.images() {
