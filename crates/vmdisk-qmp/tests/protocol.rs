@@ -169,13 +169,10 @@ fn a_program_that_is_not_qemu_is_an_error_with_its_output() {
 fn a_silent_program_is_killed_after_the_timeout() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("silent");
-    std::fs::write(
+    vmdisk_testing::write_program(
         &script,
         "#!/bin/sh\necho I am thinking >&2\necho $$ > \"$0.pid\"\nexec sleep 600\n",
-    )
-    .unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&script, mode).unwrap();
+    );
     let begun = Instant::now();
     let error = Launch::running(&script)
         .timeout(Duration::from_millis(700))

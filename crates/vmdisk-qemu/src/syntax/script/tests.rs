@@ -41,12 +41,9 @@ fn evaluate(script: &str) -> Evaluated {
 fn real(scripts: &[String]) -> Option<Vec<Vec<Vec<String>>>> {
     let name = format!("vmdisk-script-{}-{}", std::process::id(), scripts.len());
     let folder = std::env::temp_dir().join(name);
-    std::fs::create_dir_all(&folder).unwrap();
     let program = folder.join("qemu-system-x86_64");
     let stub = "#!/bin/sh\nprintf '%s\\001' \"${0##*/}\" \"$@\"\nprintf '\\002'\n";
-    std::fs::write(&program, stub).unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&program, mode).unwrap();
+    vmdisk_testing::write_program(&program, stub);
     let mut all = String::new();
     for script in scripts {
         all.push_str(&format!(
