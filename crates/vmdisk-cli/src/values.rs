@@ -1,5 +1,6 @@
 //! Values for the variables of scripts, and the choice among their starts.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -54,6 +55,18 @@ fn value(text: &str) -> Result<(String, String), String> {
         true => Ok((name.to_owned(), value.to_owned())),
         false => Err(format!("`{name}` is not the name of a variable")),
     }
+}
+
+/// A line about words of command lines that may be any options, if there are such words.
+pub(crate) fn unknown_words(words: &BTreeSet<String>) -> String {
+    let number = match words.len() {
+        0 => return String::new(),
+        1 => "1 word of the command line is".to_owned(),
+        number => format!("{number} words of the command line are"),
+    };
+    let words = words.iter().take(8).map(|word| format!("`{}`", line(word)));
+    let words = words.collect::<Vec<_>>().join(", ");
+    format!("{number} unknown: {words}; give values with --set NAME=VALUE\n")
 }
 
 /// The start that was asked for, by its number or its name; without one the only start, or that of a run without arguments

@@ -234,7 +234,12 @@ impl Leftovers {
             // A machine without a default interface creates no device.
             None => {
                 let is_unknown = self.default_interface == DefaultInterface::Unknown;
-                self.part(option, "without if", is_unknown);
+                let on = if is_unknown {
+                    " on an unknown machine"
+                } else {
+                    ""
+                };
+                self.part(option, &format!("without if{on}"), is_unknown);
                 self.mark_unknown(is_unknown);
             }
             Some(interface @ ("pflash" | "none")) => {

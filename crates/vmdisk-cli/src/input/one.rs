@@ -1,5 +1,6 @@
 //! The one document of a command, with what it names.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use vmdisk::Document;
@@ -8,8 +9,9 @@ use super::config_files::{self, DocumentWithFiles};
 use super::inputs::{Input, Origin};
 use super::{bounded, read};
 use crate::io::Io;
+use crate::sanitize::line;
 use crate::stop::{Stop, plain};
-use crate::values::ValueArgs;
+use crate::values::{ValueArgs, unknown_words};
 
 /// The document with its configuration files, and with the volumes of `--storage` located.
 pub(crate) fn read_document(
@@ -45,6 +47,16 @@ pub(crate) fn read_document(
     Ok((input, document))
 }
 
+/// Says that the documents of an input have no disks, and which words of their command lines may be disks.
+pub(crate) fn say_what_is_missing(name: &str, documents: &[&Document], io: &mut Io<'_>) {
+    if documents.iter().all(|it| it.domain().disks.is_empty()) {
+        io.say(&format!("no disks in {}\n", line(name)));
+    }
+    let words = documents.iter().flat_map(|it| it.unknown_words());
+    let words: BTreeSet<String> = words.map(|word| word.name.clone()).collect();
+    io.say(&unknown_words(&words));
+}
+
 /// The numbers of the disks with a name, which is a target or the id of a device.
 pub(crate) fn disks_called(document: &Document, name: &str) -> Result<Vec<usize>, Stop> {
     let disks = document.domain().disks.iter().enumerate();
@@ -62,8 +74,7 @@ pub(crate) fn disks_called(document: &Document, name: &str) -> Result<Vec<usize>
         .help("`-nodefaults` leaves it out"));
     }
     if found.is_empty() {
-        let name = crate::sanitize::line(name);
-        return Err(Stop::new(format!("no disk has the name `{name}`"))
+        return Err(Stop::new(format!("no disk has the name `{}`", line(name)))
             .help("use the target of a disk, such as vda, or the id of its device"));
     }
     Ok(found)

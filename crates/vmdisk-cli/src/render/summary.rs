@@ -10,6 +10,7 @@ use vmdisk::report::{Counts, Unchecked};
 
 use crate::report::input::InputReport;
 use crate::sanitize::line;
+use crate::values::unknown_words;
 use vmdisk::report::Classes;
 
 /// Numbers of a run.
@@ -38,19 +39,6 @@ impl Summary {
                 self.reasons.insert(reason.clone());
             }
         }
-    }
-
-    /// The unknown words of command lines, which may be any options.
-    fn unknown_words(&self) -> String {
-        let words = self.unknown_words.iter().take(8);
-        let words: Vec<String> = words.map(|word| format!("`{}`", line(word))).collect();
-        let number = match self.unknown_words.len() {
-            0 => return String::new(),
-            1 => "1 word of the command line is".to_owned(),
-            number => format!("{number} words of the command line are"),
-        };
-        let words = words.join(", ");
-        format!("{number} unknown: {words}; give values with --set NAME=VALUE\n")
     }
 
     /// Where to read on, if there is anything to read about.
@@ -110,7 +98,7 @@ impl Summary {
             let _ = write!(out, "; {not_checked}");
         }
         out.push('\n');
-        out.push_str(&self.unknown_words());
+        out.push_str(&unknown_words(&self.unknown_words));
         if let (files @ 1.., placeholders) = self.templates {
             let files = match files {
                 1 => "a template was".to_owned(),

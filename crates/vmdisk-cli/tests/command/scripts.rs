@@ -215,6 +215,38 @@ fn values_are_given_to_every_form_with_variables() {
 }
 
 #[test]
+fn a_guest_without_disks_is_not_shown_in_silence() {
+    let place = Place::with(&[
+        (
+            "unknown.sh",
+            "qemu-system-$ARCH -drive format=raw,file=/a.img \"$@\"\n",
+        ),
+        ("none.xml", "<domain type='kvm'><devices/></domain>"),
+    ]);
+    let words =
+        "2 words of the command line are unknown: `$@`, `-drive without if on an unknown machine`";
+    for command in ["trace", "decide"] {
+        let run = place.run(&[command, "unknown.sh"]);
+        assert_eq!(run.stdout, "", "{run:?}");
+        assert!(
+            run.stderr.starts_with("no disks in unknown.sh\n"),
+            "{run:?}"
+        );
+        assert!(run.stderr.contains(words), "{run:?}");
+        let run = place.run(&[command, "none.xml"]);
+        assert_eq!(run.stderr, "no disks in none.xml\n");
+        let run = place.run(&[command, "--set", "ARCH=x86_64", "unknown.sh"]);
+        assert!(run.stdout.contains("hda"), "{run:?}");
+        assert!(
+            run.stderr
+                .contains("1 word of the command line is unknown: `$@`"),
+            "{run:?}"
+        );
+        assert!(!run.stderr.contains("no disks"), "{run:?}");
+    }
+}
+
+#[test]
 fn unknown_words_are_named_first() {
     let text =
         "qemu-system-x86_64 -m 1G -drive file=/a,format=raw,if=virtio,cache=$C $EXTRA \"$@\"\n";
