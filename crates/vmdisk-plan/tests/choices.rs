@@ -290,10 +290,13 @@ fn the_guest_is_told_how_much_a_discard_must_cover() {
 #[test]
 fn a_preallocated_qcow2_image_keeps_its_clusters() {
     let disk = "qcow2:/ext4/a.qcow2,size=1G,preallocation=falloc";
+    let plan = planned(&[disk]);
     assert_eq!(
-        planned(&[disk]).domain.disks[0].backend.discard_no_unref,
+        plan.domain.disks[0].backend.discard_no_unref,
         Some(Switch::On)
     );
+    let (_, _, reason) = choice(&plan, "discard-no-unref");
+    assert!(reason.starts_with("the image is preallocated"), "{reason}");
     let older = "qemu=7.2"
         .parse::<Target>()
         .unwrap()
