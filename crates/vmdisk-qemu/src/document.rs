@@ -85,6 +85,12 @@ impl Document {
         options.any(|option| option.span.start <= span.end && span.start <= option.span.end)
     }
 
+    /// True if something fills in a part of the options at a span.
+    pub fn is_filled(&self, span: Span) -> bool {
+        let span = self.options_around(span);
+        self.holes.iter().any(|hole| hole.span.overlaps(span))
+    }
+
     /// True if an edit of a span would change more, or less, than it seems to.
     pub fn is_shared(&self, span: Span) -> bool {
         let span = self.options_around(span);

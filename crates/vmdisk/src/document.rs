@@ -621,15 +621,20 @@ impl Document {
 
     /// True unless an edit touches text that something fills in later: nobody knows here what it will be.
     pub(crate) fn may_edit(&self, edits: &[Edit]) -> bool {
-        let is_shared = |edit: &Edit| match &self.source {
-            Source::QemuCommandLine(document) => document.is_shared(edit.span),
-            Source::LibvirtXml(_) | Source::Spec(_) => false,
+        let is_own = |edit: &Edit| match &self.source {
+            Source::QemuCommandLine(document) => {
+                document.is_shared(edit.span) || document.is_filled(edit.span)
+            }
+            Source::LibvirtXml(_) | Source::Spec(_) => {
+                self.template().is_some_and(|it| it.touches(edit.span))
+            }
         };
-        let is_open = |edit: &Edit| {
-            let is_filled = self.template().is_some_and(|it| it.touches(edit.span));
-            is_filled || has_expansion(self.touched_by(edit.span)) || is_shared(edit)
+        let is_open = |edit: &Edit| is_own(edit) || has_expansion(self.touched_by(edit.span));
+        let is_plain = match &self.source {
+            Source::QemuCommandLine(document) => document.holes.is_empty(),
+            Source::LibvirtXml(_) | Source::Spec(_) => self.template.is_none(),
         };
-        self.template.is_none() && !self.has_expansion() || !edits.iter().any(is_open)
+        is_plain && !self.has_expansion() || !edits.iter().any(is_open)
     }
 
     /// The replaced text, with the words that it is a part of or stands beside; on a command line, with whole options.

@@ -46,6 +46,7 @@ mod reads;
 mod reports;
 mod sarif_schema;
 mod scale;
+mod script_templates;
 mod scripts;
 mod selection;
 mod signals;

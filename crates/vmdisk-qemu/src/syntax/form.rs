@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use vmdisk_source::Span;
+use vmdisk_source::template::Template;
 
 use super::batch::{self, is_batch};
 use super::folder::Folder;
@@ -10,12 +11,14 @@ use super::hole::{Command, Decisions, Evaluated};
 use super::json_text;
 use super::language::{declared, foreign, no_command};
 use super::makefile::{self, is_makefile};
+use super::placeholders::Placeholders;
 use super::program::{is_program, is_start, runs};
 use super::script::evaluate;
 use super::shell_commands::feeder;
 use super::shell_words::{Quoting, commands};
 use super::start::{CommandLineForm, Words};
 use super::starts::{explore, is_storage_daemon};
+use super::template::{in_each_way, template};
 use super::text::Text;
 use super::unit;
 use crate::config_file::read::is_config_file;
@@ -50,7 +53,9 @@ pub fn sniff(text: &str) -> bool {
             .map(|(at, _)| &text[at + tag.len()..]);
         tags.any(|rest| !rest.starts_with(['_', 's', ';']) || rest.starts_with("snapshot"))
     };
-    if text.starts_with(['<', '{']) || has("<domain") || has("<disk") {
+    let is_statement = text.starts_with("{%") || text.starts_with("{#") || text.starts_with("<%");
+    let is_other = text.starts_with(['<', '{']) && !is_statement && !text.starts_with("{{ ");
+    if is_other || has("<domain") || has("<disk") {
         return false;
     }
     let is_telling = |word: &str| {
@@ -72,8 +77,20 @@ pub(crate) fn words(
     text: &str,
     given: &BTreeMap<String, String>,
 ) -> Result<Vec<Words>, ReadFailure> {
+    let template = template(text);
+    let mut found = match &template {
+        Some(template) => in_each_way(template, text, |readable| written(readable, given))?,
+        None => written(text, given)?,
+    };
+    let placeholders = Placeholders::new(template.as_ref(), given);
+    found.iter_mut().for_each(|words| words.mark(&placeholders));
+    Ok(found)
+}
+
+/// The command lines in a text of which nothing is filled in.
+fn written(text: &str, given: &BTreeMap<String, String>) -> Result<Vec<Words>, ReadFailure> {
     let form = form_of(text);
-    let mut words = match form {
+    let words = match form {
         CommandLineForm::ZeroBytes => with_program(form, split(text, '\0')?),
         CommandLineForm::Lines => with_program(form, lines(text)?),
         CommandLineForm::Json => {
@@ -102,7 +119,6 @@ pub(crate) fn words(
         }
         CommandLineForm::Shell => return shell(text, given),
     };
-    words.mark();
     Ok(vec![words])
 }
 
@@ -222,9 +238,7 @@ fn evaluated(
     form: CommandLineForm,
     given: &BTreeMap<String, String>,
 ) -> Result<Vec<Words>, ReadFailure> {
-    let mut found = explore(text, form, |ways| evaluation(text, form, ways, given))?;
-    found.iter_mut().for_each(Words::mark);
-    Ok(found)
+    explore(text, form, |ways| evaluation(text, form, ways, given))
 }
 
 /// The variable at an offset of a script, makefile, unit or batch file, and its value or the reason why it is unknown.
@@ -236,11 +250,13 @@ fn evaluated(
 /// assert_eq!(at("$1"), "`$1` is unknown: it is an argument of the script");
 /// ```
 pub fn variable_at(text: &str, offset: usize) -> Option<(Span, String)> {
-    let form = form_of(text);
+    let template = template(text);
+    let readable = template.as_ref().map_or(text, Template::text);
+    let form = form_of(readable);
     if !matches!(form, CommandLineForm::Shell | CommandLineForm::Unit) {
         return None;
     }
-    let script = evaluation(text, form, &Decisions::new(), &BTreeMap::new()).ok()?;
+    let script = evaluation(readable, form, &Decisions::new(), &BTreeMap::new()).ok()?;
     let holds = |span: &Span| span.start <= offset && offset <= span.end;
     let uses = script.uses.iter().filter(|(span, _)| holds(span));
     let (span, values) = uses.min_by_key(|(span, _)| span.len())?;
@@ -271,9 +287,7 @@ fn shell(text: &str, given: &BTreeMap<String, String>) -> Result<Vec<Words>, Rea
     let is_options = |words: &Vec<Text>| words[0].as_str().starts_with('-');
     if !all.is_empty() && all.iter().all(is_options) {
         let arguments = all.into_iter().flatten().collect();
-        let mut words = Words::new(form, None, arguments);
-        words.mark();
-        return Ok(vec![words]);
+        return Ok(vec![Words::new(form, None, arguments)]);
     }
     // One command is QEMU itself, or a program that runs it.
     let is_plain = all.len() == 1 && runs(&all[0], is_program) && feeder(&all[0]).is_none();
@@ -304,10 +318,9 @@ fn shell(text: &str, given: &BTreeMap<String, String>) -> Result<Vec<Words>, Rea
             ..Evaluated::default()
         })
     })?;
-    found.iter_mut().for_each(|words| {
-        words.is_evaluated = false;
-        words.mark();
-    });
+    found
+        .iter_mut()
+        .for_each(|words| words.is_evaluated = false);
     match found.is_empty() {
         true => Err(no_command(text)),
         false => Ok(found),

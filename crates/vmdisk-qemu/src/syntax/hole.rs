@@ -6,6 +6,7 @@ use std::ops::Range;
 use vmdisk_source::{Span, has_expansion};
 
 use super::folder::Folder;
+use super::placeholders::Placeholders;
 use super::text::Text;
 
 /// What is known of a script.
@@ -195,11 +196,13 @@ pub(super) fn decides(word: &str) -> bool {
     may_be_disk(word) || is_among(word, &DECISIVE)
 }
 
-/// Marks the parts of words that another program fills in: variables, unless they are already evaluated, and placeholders.
+/// Marks the parts of words that another program fills in: variables, unless they are already evaluated, and placeholders,
+/// unless their values are given. The placeholders of a template have their own text again.
 pub(super) fn mark<'t>(
     words: impl Iterator<Item = &'t mut Text>,
     holes: &mut Vec<Hole>,
     is_evaluated: bool,
+    placeholders: &Placeholders<'_>,
 ) {
     let mut found = Evaluated {
         holes: std::mem::take(holes),
@@ -214,7 +217,14 @@ pub(super) fn mark<'t>(
                 Some(_) => marked.push_part(word, range.clone()),
                 None => {
                     let name = &word.as_str()[range.clone()];
-                    let hole = found.hole(name, word.span(range.clone()), UNSET);
+                    let span = word.span(range.clone());
+                    let (name, value) = placeholders.of(name);
+                    if let Some(value) = value {
+                        marked.push_escape(value, span);
+                        at = range.end;
+                        continue;
+                    }
+                    let hole = found.hole(name, span, UNSET);
                     if let Some(last) = found.holes.last_mut() {
                         last.assumed = name.starts_with(['$', '`']).then_some("");
                     }

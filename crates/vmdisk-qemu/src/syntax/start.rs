@@ -4,6 +4,7 @@ use vmdisk_source::Span;
 
 use super::folder::Folder;
 use super::hole::{Hole, mark};
+use super::placeholders::Placeholders;
 use super::text::Text;
 
 /// The form of a command line.
@@ -60,11 +61,11 @@ impl Words {
 
 impl Words {
     /// Marks what another program fills in.
-    pub(super) fn mark(&mut self) {
+    pub(super) fn mark(&mut self, placeholders: &Placeholders<'_>) {
         // Nobody fills in what a process was started with.
         if self.form != CommandLineForm::ZeroBytes {
             let words = self.program.iter_mut().chain(&mut self.arguments);
-            mark(words, &mut self.holes, self.is_evaluated);
+            mark(words, &mut self.holes, self.is_evaluated, placeholders);
         }
     }
 }

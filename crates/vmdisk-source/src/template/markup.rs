@@ -31,7 +31,7 @@ impl Markup {
             Some(inner) => !inner.starts_with(['{', '%', '#']),
             None => rest.starts_with('['),
         };
-        self.state != State::Other("?>") && (self.syntax == Syntax::Xml || !is_own)
+        self.state != State::Other("?>") && (self.syntax != Syntax::Yaml || !is_own)
     }
 
     /// True between tags of XML.
@@ -63,6 +63,9 @@ impl Markup {
     /// Passes one step of text, and returns its length.
     pub(super) fn advance(&mut self, rest: &str) -> usize {
         let first = rest.chars().next().map_or(1, char::len_utf8);
+        if self.syntax == Syntax::Script {
+            return first;
+        }
         if self.syntax == Syntax::Yaml {
             self.state = match (self.state, rest.as_bytes()) {
                 (State::Text, [b'\n' | b' ', b'#', ..]) => State::Comment,

@@ -11,7 +11,7 @@ mod token;
 use crate::Span;
 use markup::Markup;
 pub use syntax::{Engine, PlaceholderKind, Syntax};
-use token::{Kind, statement, token};
+use token::{Kind, statement, token, token_in_script};
 
 /// Text that is filled in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +46,7 @@ pub struct Template {
     pub choices: Vec<Branches>,
     /// All that the engine replaces, ascending and apart.
     tokens: Vec<Span>,
+    syntax: Syntax,
     /// The text with all alternatives.
     whole: String,
     /// The text to read.
@@ -114,7 +115,7 @@ impl Template {
         } in &tokens
         {
             let Some(position) = position.filter(|_| *kind == Kind::Value) else {
-                blank(&mut bytes, *span);
+                blank(&mut bytes, *span, syntax);
                 continue;
             };
             neutralize(&mut bytes, *span, position, syntax);
@@ -127,7 +128,7 @@ impl Template {
             }
         }
         for span in dropped {
-            blank(&mut bytes, span);
+            blank(&mut bytes, span, syntax);
         }
         if syntax == Syntax::Xml && !tokens.is_empty() {
             blank_prolog(&mut bytes, &mut placeholders);
@@ -135,6 +136,7 @@ impl Template {
         let whole = String::from_utf8(bytes).unwrap_or_default();
         let mut template = Template {
             engine,
+            syntax,
             placeholders,
             choices,
             tokens: tokens.into_iter().map(|token| token.span).collect(),
@@ -155,7 +157,7 @@ impl Template {
     pub fn choosing(&self, chosen: &[(usize, Option<usize>)]) -> String {
         let mut bytes = self.whole.as_bytes().to_vec();
         for span in self.left_out(chosen) {
-            blank(&mut bytes, span);
+            blank(&mut bytes, span, self.syntax);
         }
         String::from_utf8(bytes).unwrap_or_default()
     }
@@ -237,6 +239,8 @@ fn join(mut spans: Vec<Span>) -> Vec<Span> {
 fn tokens(text: &str, syntax: Syntax) -> Vec<Token> {
     let mut markup = Markup::new(syntax);
     let mut tokens: Vec<Token> = Vec::new();
+    // The end of the tokens before the first command of a script.
+    let mut head = Some(0);
     let mut at = 0;
     while at < text.len() {
         let rest = &text[at..];
@@ -257,12 +261,29 @@ fn tokens(text: &str, syntax: Syntax) -> Vec<Token> {
             at += length;
             continue;
         }
+        let token_at = match syntax {
+            Syntax::Script => token_in_script,
+            Syntax::Xml | Syntax::Yaml => token,
+        };
         match markup
             .may_start(rest)
-            .then(|| token(&text[..at], rest))
+            .then(|| token_at(&text[..at], rest))
             .flatten()
         {
-            Some((length, kind, engine)) => {
+            Some((mut length, mut kind, engine)) => {
+                if syntax == Syntax::Script
+                    && let Some(line) = length_of_line(text, Span::new(at, at + length))
+                {
+                    let is_first = head.is_some_and(|head| is_without_code(&text[head..at]));
+                    head = is_first.then_some(at + line);
+                    // What is written before the first command is a comment.
+                    if is_first && kind == Kind::Value {
+                        kind = Kind::Blank;
+                    }
+                    if kind != Kind::Value {
+                        length = line;
+                    }
+                }
                 let span = Span::new(at, at + length);
                 let position = markup.position(text, span);
                 // A value in a comment is nobody's.
@@ -283,6 +304,23 @@ fn tokens(text: &str, syntax: Syntax) -> Vec<Token> {
     }
     join_conditions(text, syntax, &mut tokens);
     tokens
+}
+
+/// The length of a token with the end of its line, if nothing else is on the line: engines drop both.
+fn length_of_line(text: &str, token: Span) -> Option<usize> {
+    let before = text[..token.start].trim_end_matches([' ', '\t']);
+    let after = &text[token.end..];
+    let rest = after.trim_start_matches([' ', '\t', '\r']);
+    let is_alone = (before.is_empty() || before.ends_with('\n'))
+        && (rest.is_empty() || rest.starts_with('\n'));
+    let end = rest.len().saturating_sub(1);
+    is_alone.then_some(token.len() + after.len() - end)
+}
+
+/// True for empty lines and comments of a script.
+fn is_without_code(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim);
+    lines.all(|line| line.is_empty() || line.starts_with('#'))
 }
 
 /// The length of a line that is a statement: `% if a:`, `#if $a`.
@@ -307,6 +345,9 @@ fn line_statement(text: &str, at: usize) -> Option<usize> {
     is_code.then_some(code.len() + 1)
 }
 
+/// Bytes of a value with statements in it, at most.
+const MAX_VALUE: usize = 10_000;
+
 /// Joins the statements in one value, and what is between them, to one placeholder.
 fn join_conditions(text: &str, syntax: Syntax, tokens: &mut Vec<Token>) {
     let mut joined: Vec<Token> = Vec::new();
@@ -325,11 +366,14 @@ fn join_conditions(text: &str, syntax: Syntax, tokens: &mut Vec<Token>) {
             continue;
         };
         let span = Span::new(joined[first].span.start, last.end);
+        if span.len() > MAX_VALUE {
+            continue;
+        }
         let all: String = {
             let mut bytes = text.as_bytes()[span.start..span.end].to_vec();
             for token in &joined[first..] {
                 let inner = Span::new(token.span.start - span.start, token.span.end - span.start);
-                blank(&mut bytes, inner);
+                blank(&mut bytes, inner, syntax);
             }
             String::from_utf8(bytes).unwrap_or_default()
         };
@@ -337,6 +381,13 @@ fn join_conditions(text: &str, syntax: Syntax, tokens: &mut Vec<Token>) {
         let is_one = match syntax {
             Syntax::Xml => !all.contains(['<', '>']),
             Syntax::Yaml => !all.contains('\n'),
+            Syntax::Script => {
+                let before = text[..span.start].chars().next_back();
+                let after = text[span.end..].chars().next();
+                let is_end = |it: Option<char>| it.is_none_or(char::is_whitespace);
+                let is_of_word = !is_end(before) || !is_end(after);
+                is_of_word && !all.contains('\n')
+            }
         };
         let is_text = is_one && (has_value || !all.trim().is_empty());
         let is_value = joined[first].position == Some(PlaceholderKind::Value);
@@ -412,23 +463,24 @@ fn choice(text: &str, tokens: &[Token], bounds: &[usize], mut alternatives: Vec<
     }
 }
 
-/// Replaces a span by blanks; line ends stay.
-fn blank(bytes: &mut [u8], span: Span) {
+/// Replaces a span by blanks; line ends stay, other than those of a script: they would end a command.
+fn blank(bytes: &mut [u8], span: Span, syntax: Syntax) {
     let own = bytes[span.start..span.end].iter_mut();
-    own.filter(|byte| !matches!(byte, b'\n' | b'\r'))
+    own.filter(|byte| syntax == Syntax::Script || !matches!(byte, b'\n' | b'\r'))
         .for_each(|byte| *byte = b' ');
 }
 
 /// Replaces the characters of a placeholder that mean something to the reader.
 fn neutralize(bytes: &mut [u8], span: Span, position: PlaceholderKind, syntax: Syntax) {
     let own = &mut bytes[span.start..span.end];
-    let is_name = position == PlaceholderKind::Name || syntax == Syntax::Yaml;
+    let is_name = position == PlaceholderKind::Name || syntax != Syntax::Xml;
     match position {
-        PlaceholderKind::Attributes => return blank(bytes, span),
+        PlaceholderKind::Attributes => return blank(bytes, span, syntax),
         PlaceholderKind::Name | PlaceholderKind::Value | PlaceholderKind::Unquoted => {}
     }
     for byte in own.iter_mut() {
         *byte = match *byte {
+            b'.' if syntax == Syntax::Script => b'.',
             other if is_name && !other.is_ascii_alphanumeric() => b'_',
             b'<' => b'(',
             b'>' => b')',
@@ -441,6 +493,10 @@ fn neutralize(bytes: &mut [u8], span: Span, position: PlaceholderKind, syntax: S
     match (own, position) {
         ([first, .., last], PlaceholderKind::Unquoted) => (*first, *last) = (b'\'', b'\''),
         ([first, ..], PlaceholderKind::Name) => *first = b'x',
+        // The reader of scripts knows it by its braces.
+        ([one, two, .., three, four], _) if syntax == Syntax::Script => {
+            (*one, *two, *three, *four) = (b'{', b'{', b'}', b'}');
+        }
         _ => {}
     }
 }
@@ -457,7 +513,7 @@ fn blank_prolog(bytes: &mut [u8], placeholders: &mut Vec<Placeholder>) {
     placeholders.retain(|it| {
         let is_inside = first <= it.span.start && it.span.start < last;
         if !is_inside {
-            blank(bytes, it.span);
+            blank(bytes, it.span, Syntax::Xml);
         }
         is_inside
     });
@@ -466,12 +522,12 @@ fn blank_prolog(bytes: &mut [u8], placeholders: &mut Vec<Placeholder>) {
     if let Some(start) = declared.filter(|start| *start > 0)
         && let Some(length) = prolog[start..].find("?>")
     {
-        blank(bytes, Span::new(start, start + length + 2));
+        blank(bytes, Span::new(start, start + length + 2), Syntax::Xml);
     }
     let mut at = 0;
     for line in prolog.split_inclusive('\n') {
         if line.starts_with(['#', '%']) || line.trim_end() == "---" {
-            blank(bytes, Span::new(at, at + line.len()));
+            blank(bytes, Span::new(at, at + line.len()), Syntax::Xml);
         }
         at += line.len();
     }

@@ -59,6 +59,8 @@ pub enum Syntax {
     Xml,
     /// YAML or JSON.
     Yaml,
+    /// A command line, a script, a makefile or a unit: text with variables of its own.
+    Script,
 }
 
 /// The part of the text that a placeholder stands for.

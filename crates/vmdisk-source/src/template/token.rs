@@ -73,6 +73,25 @@ pub(super) fn token(before: &str, rest: &str) -> Option<(usize, Kind, Engine)> {
     }
 }
 
+/// As [`token`], in text whose own language has variables, braces and redirections.
+pub(super) fn token_in_script(before: &str, rest: &str) -> Option<(usize, Kind, Engine)> {
+    let is_spaced = |byte: &u8| b" -+=".contains(byte);
+    let is_template = !before.ends_with('$')
+        && match rest.as_bytes() {
+            // `{{a,b},c}` is of the shell.
+            [b'{', b'{', next, ..] => {
+                let code = within(rest, "{{", "}}")?;
+                !code.contains('\n') && (is_spaced(next) || !code.contains([',', '"', '\'']))
+            }
+            [b'{', b'%' | b'#', next, ..] | [b'<', b'%', next, ..] => is_spaced(next),
+            [b'@', ..] => true,
+            _ => false,
+        };
+    let found = is_template.then(|| token(before, rest)).flatten();
+    // The reader sees `{{…}}`.
+    found.filter(|(length, ..)| *length > 4)
+}
+
 /// A variable, or a place of a format.
 fn variable(before: &str, rest: &str) -> Option<(usize, Kind, Engine)> {
     let bytes = rest.as_bytes();
@@ -128,8 +147,11 @@ fn variable(before: &str, rest: &str) -> Option<(usize, Kind, Engine)> {
 /// The text between two marks.
 fn within<'t>(rest: &'t str, open: &str, close: &str) -> Option<&'t str> {
     let inner = rest.strip_prefix(open)?;
-    let length = inner.find(close)?;
-    (length <= MAX_TOKEN).then(|| &inner[..length])
+    let mut most = inner.len().min(MAX_TOKEN + close.len());
+    while !inner.is_char_boundary(most) {
+        most -= 1;
+    }
+    inner[..most].find(close).map(|length| &inner[..length])
 }
 
 /// The length of `{…}` with its braces.

@@ -1,0 +1,202 @@
+//! Scripts that a template engine fills in, read as what the engine makes of them.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use vmdisk_testing::needed;
+
+use crate::Place;
+
+/// Renders a template as Ansible does.
+const RENDER: &str = "
+import json, sys, jinja2
+engine = jinja2.Environment(trim_blocks=True, keep_trailing_newline=True)
+print(engine.from_string(sys.argv[1]).render(**json.loads(sys.argv[2])), end='')
+";
+
+/// A Python with Jinja: that of ansible-core below target/, or the system's.
+fn python() -> Option<String> {
+    let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/ansible/bin/python3");
+    let ours = ours.display().to_string();
+    let has_jinja = |name: &&str| {
+        let output = Command::new(name).args(["-c", "import jinja2"]).output();
+        output.is_ok_and(|output| output.status.success())
+    };
+    let mut all = [ours.as_str(), "python3"].into_iter();
+    let found = all.find(has_jinja).map(str::to_owned);
+    needed(found.ok_or_else(|| "no Python with Jinja is installed".to_owned()))
+}
+
+/// Templates, each with values of which one way through it is true.
+fn cases() -> Vec<(&'static str, Vec<Value>)> {
+    let images = || json!({"img": "/srv/a.img", "dir": "/srv", "vm": {"name": "web"}});
+    let with = |more: Value| {
+        let mut all = images();
+        let members = more.as_object().unwrap().clone();
+        all.as_object_mut().unwrap().extend(members);
+        all
+    };
+    let fast = || vec![with(json!({"fast": true})), with(json!({"fast": false}))];
+    vec![
+        (
+            "qemu-system-x86_64 -m 1G -drive file={{ img }},if=virtio,format=raw,cache=none\n",
+            vec![images()],
+        ),
+        (
+            "#!/bin/sh\n# {{ vm.name }}\nexec qemu-system-x86_64 -m 1G \\\n  -name '{{ vm.name }}' \\\n  \
+             -drive \"file={{dir}}/{{ vm.name }}.img,if=virtio,format=raw\"\n",
+            vec![images()],
+        ),
+        (
+            "{# a comment #}\n{{ vm.name }}=1\nqemu-system-x86_64 -m 1G \\\n{% if fast %}\n  \
+             -drive file={{ img }},if=virtio,format=raw,cache=unsafe \\\n{% else %}\n  \
+             -drive file={{ img }},if=virtio,format=raw,cache=none \\\n{% endif %}\n  -nographic\n",
+            fast(),
+        ),
+        (
+            "IMG={{ img }}\n{% if fast %}\nCACHE=unsafe\n{% else %}\nCACHE=writethrough\n{% endif %}\n\
+             qemu-system-x86_64 -m 1G -drive file=$IMG,if=virtio,format=raw,cache=$CACHE\n",
+            fast(),
+        ),
+        (
+            "qemu-system-x86_64 -m 1G -drive file={{ img }},if=virtio,format=raw {% if fast %}-snapshot{% endif %} -S\n",
+            vec![with(json!({"fast": false}))],
+        ),
+        (
+            "run:\n\tqemu-system-x86_64 -m 1G -drive file={{ img }},if=virtio,format=raw\n\n{% if fast %}\nclean:\n\trm -f x\n{% endif %}\n",
+            fast(),
+        ),
+        (
+            "[Service]\nExecStart=/usr/bin/qemu-system-x86_64 -m 1G \\\n{% if fast %}\n  \
+             -drive file={{ img }},if=virtio,format=raw,cache=unsafe\n{% else %}\n  \
+             -drive file={{ img }},if=scsi,format=raw,cache=none\n{% endif %}\n",
+            fast(),
+        ),
+        (
+            "qemu-system-x86_64 -m 1G {% for disk in [img] %} -drive file={{ img }},if=virtio,format=raw {% endfor %}\n",
+            vec![images()],
+        ),
+    ]
+}
+
+fn disks(place: &Place, file: &str, more: &[&str]) -> Option<String> {
+    let mut arguments = vec!["convert", "--to", "disk-xml"];
+    arguments.extend(more);
+    arguments.push(file);
+    let run = place.run(&arguments);
+    (run.code == 0).then_some(run.stdout)
+}
+
+#[test]
+fn a_template_is_read_as_each_script_that_it_renders_to() {
+    let Some(python) = python() else { return };
+    let mut compared = 0;
+    for (template, all) in cases() {
+        let place = Place::with(&[("run.sh.j2", template)]);
+        for values in all {
+            let mut engine = Command::new(&python);
+            let output = engine
+                .args(["-c", RENDER, template, &values.to_string()])
+                .output();
+            let output = output.unwrap();
+            assert!(output.status.success(), "{template}: {output:?}");
+            place.write("run.sh", &output.stdout);
+            let expected = disks(&place, "run.sh", &[]);
+            let expected =
+                expected.unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&output.stdout)));
+            let given = ["img=/srv/a.img", "dir=/srv", "vm.name=web"];
+            let given: Vec<&str> = given.into_iter().flat_map(|it| ["--set", it]).collect();
+            let start = |number: usize| {
+                let number = number.to_string();
+                let start = [given.as_slice(), &["--start", &number]].concat();
+                disks(&place, "run.sh.j2", &start)
+            };
+            let found: Vec<String> = (1..=3).map_while(start).collect();
+            assert!(
+                found.contains(&expected),
+                "{template}: {values}: {found:#?}\n{expected}"
+            );
+            compared += 1;
+        }
+    }
+    assert!(compared > 10, "{compared}");
+}
+
+#[test]
+fn what_a_template_leaves_open_is_named_as_it_is_written() {
+    let text = "#!/bin/sh\nqemu-system-x86_64 -m {{ mem }} \\\n{% if scratch %}\n  -drive file={{ img }},if=virtio,format=raw,cache=unsafe \\\n\
+                {% endif %}\n{% if shown %}\n  -vga std \\\n{% endif %}\n  {{ more | default('') }}\n";
+    let place = Place::with(&[("run.sh.j2", text)]);
+    let run = place.run(&["lint", "--no-config", "run.sh.j2"]);
+    let words = "1 word of the command line is unknown: `{{ more | default('') }}`; give values";
+    assert!(run.stderr.contains(words), "{run:?}");
+    // Not of the condition that shows a window.
+    let condition = "QEMU is started so in line 2, `{% if scratch %}`\n";
+    assert!(run.stdout.contains(condition), "{run:?}");
+    assert_eq!(
+        run.stdout.matches("warning[").count() + run.stdout.matches("error[").count(),
+        1,
+        "{run:?}"
+    );
+    // What an engine fills in is not edited.
+    let before = std::fs::read_to_string(place.path("run.sh.j2")).unwrap();
+    place.run(&[
+        "lint",
+        "--no-config",
+        "--fix",
+        "--unsafe-fixes",
+        "run.sh.j2",
+    ]);
+    assert_eq!(
+        std::fs::read_to_string(place.path("run.sh.j2")).unwrap(),
+        before
+    );
+    for (template, value) in [
+        (
+            "qemu-system-x86_64 -m 1G -drive file=<%= @img %>,if=virtio,format=raw,cache=unsafe\n",
+            "`<%_ @img %>`",
+        ),
+        (
+            "qemu-system-x86_64 -m 1G -drive file=@IMG@,if=virtio,format=raw,cache=unsafe\n",
+            "`@IMG@`",
+        ),
+        (
+            "qemu-system-x86_64 -m 1G -drive file={{ .Disk }},if=virtio,format=raw,cache=unsafe\n",
+            "`{{ .Disk }}`",
+        ),
+    ] {
+        let place = Place::with(&[("run.sh", template)]);
+        let run = place.run(&["convert", "--to", "disk-xml", "run.sh"]);
+        assert_eq!(run.code, 2, "{template}: {run:?}");
+        assert!(run.stderr.contains(value), "{template}: {run:?}");
+        let run = place.run(&["lint", "--no-config", "--fix", "run.sh"]);
+        assert!(run.stdout.contains("cache-unsafe"), "{run:?}");
+        assert_eq!(
+            std::fs::read_to_string(place.path("run.sh")).unwrap(),
+            template
+        );
+    }
+}
+
+#[test]
+fn what_a_shell_writes_with_braces_is_no_template() {
+    for text in [
+        "docker inspect -f '{{.State.Running}} {{range .Mounts}}{{.Source}}{{end}}' x\nqemu-system-x86_64 -m 1G -drive file=/a.img,if=virtio,format=raw\n",
+        "N=(a b)\necho ${#N[@]} {{a,b},{c,d}}\nqemu-system-x86_64 -m 1G -drive file=/a.img,if=virtio,format=raw # ${N#}\n",
+        "printf '{%s} %d%%}' a 1\nqemu-system-x86_64 -m 1G -drive file=/a.img,if=virtio,format=raw\n",
+        "ssh root@host@realm true\nqemu-system-x86_64 -m 1G -drive file=/a.img,if=virtio,format=raw\n",
+        "awk '{ if ($1) { x = 1 }}' y\nqemu-system-x86_64 -m 1G -drive file=/a.img,if=virtio,format=raw\n",
+    ] {
+        let place = Place::with(&[("run.sh", text)]);
+        let run = place.run(&["convert", "--to", "disk-xml", "run.sh"]);
+        assert!(run.stdout.contains("file='/a.img'"), "{text}: {run:?}");
+        assert_eq!(run.stderr, "", "{text}");
+    }
+    // Each condition could be read, but not so many.
+    let many = "{% if a %}\nA=1\n{% endif %}\n".repeat(100);
+    let text = format!("{many}qemu-system-x86_64 -drive file=/a.img,if=virtio,format=raw\n");
+    let place = Place::with(&[("run.sh.j2", &text)]);
+    let run = place.run(&["lint", "--no-config", "run.sh.j2"]);
+    assert!(run.stderr.contains("too many conditions"), "{run:?}");
+}

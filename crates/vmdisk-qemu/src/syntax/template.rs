@@ -1,0 +1,130 @@
+//! Command lines in a template: its text in each way through its conditions.
+
+use std::collections::BTreeSet;
+
+use vmdisk_source::template::{Branches, Syntax, Template};
+
+use super::hole::decides;
+use super::option::has_value;
+use super::start::Words;
+use super::text::Text;
+use crate::failure::ReadFailure;
+
+/// Texts of a template that are read, at most.
+const MAX_TEXTS: usize = 64;
+
+/// Bytes of all these texts, at most.
+const MAX_BYTES: usize = 4 << 20;
+
+/// The template that a text is, if it is one.
+pub(super) fn template(text: &str) -> Option<Template> {
+    let has = |mark: &str| text.contains(mark);
+    // Nobody fills in what a process was started with.
+    let may_be = ["{{", "{%", "{#", "<%", "@"].into_iter().any(has) && !has("\0");
+    may_be.then(|| Template::of(text, Syntax::Script)).flatten()
+}
+
+/// The command lines of a template: those of the text with the first of all alternatives, and those that differ with
+/// another one. `written` finds the command lines of a text.
+pub(super) fn in_each_way(
+    template: &Template,
+    text: &str,
+    written: impl Fn(&str) -> Result<Vec<Words>, ReadFailure>,
+) -> Result<Vec<Words>, ReadFailure> {
+    let others: Vec<_> = template
+        .choices
+        .iter()
+        .enumerate()
+        .flat_map(|(nth, choice)| {
+            let none = (!choice.is_complete).then_some(None);
+            let all = (1..choice.alternatives.len()).map(Some).chain(none);
+            all.map(move |alternative| (nth, alternative))
+        })
+        .collect();
+    if others.len() > MAX_TEXTS.min(MAX_BYTES / (text.len() + 1)) {
+        let span = template.choices[0].condition;
+        let message = "the template has too many conditions to read the text of each";
+        return Err(ReadFailure::new(span, message).help("lint what it renders to"));
+    }
+    let first = written(template.text());
+    let mut found: Vec<Words> = Vec::new();
+    // The choices that the command lines of the first text depend on, each by the place of the command line.
+    let mut decisive = BTreeSet::new();
+    for (nth, alternative) in others {
+        let Ok(all) = written(&template.choosing(&[(nth, alternative)])) else {
+            continue;
+        };
+        for mut words in all {
+            let mut known = first.iter().flatten().chain(&found);
+            if known.any(|it| is_same(it, &words)) {
+                continue;
+            }
+            decisive.insert((words.start.offset, nth));
+            let own = condition(&template.choices[nth], alternative, text);
+            words.start.conditions.push(own);
+            words.start.is_default = false;
+            found.push(words);
+        }
+    }
+    if found.is_empty() {
+        return first;
+    }
+    let mut all = first.unwrap_or_default();
+    for words in &mut all {
+        let of_these = |(offset, nth): &(usize, usize)| {
+            let own = || condition(&template.choices[*nth], Some(0), text);
+            (*offset == words.start.offset).then(own)
+        };
+        let conditions: Vec<String> = decisive.iter().filter_map(of_these).collect();
+        words.start.is_default &= conditions.is_empty();
+        words.start.conditions.extend(conditions);
+    }
+    all.append(&mut found);
+    Ok(all)
+}
+
+/// True for command lines of one place with the same disks and the same machine.
+fn is_same(one: &Words, other: &Words) -> bool {
+    if one.start.offset != other.start.offset || one.program != other.program {
+        return false;
+    }
+    let (one, other) = (one.arguments.as_slice(), other.arguments.as_slice());
+    let least = one.len().min(other.len());
+    let is_equal = |(a, b): &(&Text, &Text)| a == b;
+    let before = one.iter().zip(other).take_while(is_equal).count();
+    let after = one.iter().rev().zip(other.iter().rev());
+    let after = after.take_while(is_equal).count().min(least - before);
+    let between = |words: &[Text]| decide(&words[..words.len() - after], before);
+    !between(one) && !between(other)
+}
+
+/// True if the words from one on decide over disks or the machine.
+fn decide(words: &[Text], from: usize) -> bool {
+    (from..words.len()).any(|nth| {
+        let word = words[nth].as_str();
+        let before = nth.checked_sub(1).map_or("", |it| words[it].as_str());
+        let option = before
+            .strip_prefix('-')
+            .map(|it| it.trim_start_matches('-'));
+        match (word.starts_with('-'), option.is_some_and(has_value)) {
+            (true, _) => decides(word),
+            (false, true) => decides(before),
+            // An image.
+            (false, false) => true,
+        }
+    })
+}
+
+/// The statement before an alternative.
+fn condition(choice: &Branches, alternative: Option<usize>, text: &str) -> String {
+    let first = choice.condition.slice(text).unwrap_or_default().trim();
+    match alternative {
+        Some(0) => first.to_owned(),
+        Some(nth) => {
+            let from = choice.alternatives[nth - 1].end;
+            let statement = text.get(from..choice.alternatives[nth].start);
+            statement.unwrap_or_default().trim().to_owned()
+        }
+        None => format!("not {first}"),
+    }
+}
