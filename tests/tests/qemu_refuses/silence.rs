@@ -330,7 +330,7 @@ const ROWS: &[(u32, Silence)] = &[
                         .values()
                         .any(|node| node["drv"] == "raw")
                 );
-                assert_eq!(qemu.stderr(), "");
+                assert_eq!(qemu.end(), "");
             }),
         },
     ),
@@ -346,7 +346,7 @@ const ROWS: &[(u32, Silence)] = &[
                 let below = nodes.values().find(|node| node["drv"] == "raw").unwrap();
                 assert_eq!(nodes["f0"]["image"]["virtual-size"], json!(8 << 20));
                 assert_eq!(below["image"]["virtual-size"], json!(16 << 20));
-                assert_eq!(qemu.stderr(), "");
+                assert_eq!(qemu.end(), "");
             }),
         },
     ),
@@ -443,7 +443,7 @@ const ROWS: &[(u32, Silence)] = &[
                 // A port of PCI Express has one link, to slot 0. What a guest makes of slot 1 is not shown here;
                 // since 10.0 QEMU says it itself.
                 let is_told = it.qemu.version >= Version(10, 0, 0);
-                let said = it.start().stderr();
+                let said = it.start().end();
                 assert_eq!(
                     said.contains("only allows plugging into slot 0"),
                     is_told,
