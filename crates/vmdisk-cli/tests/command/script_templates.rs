@@ -139,6 +139,17 @@ fn what_a_template_leaves_open_is_named_as_it_is_written() {
         1,
         "{run:?}"
     );
+    // Sections beside each other are words of their own.
+    place.write(
+        "must.sh",
+        b"qemu-system-x86_64 -m 1G {{#a}}-drive file=/a,if=virtio,format=raw{{/a}} {{b}}{{c}}\n",
+    );
+    let run = place.run(&["lint", "--no-config", "must.sh"]);
+    assert!(
+        run.stderr
+            .contains("1 word of the command line is unknown: `{{b}}{{c}}`"),
+        "{run:?}"
+    );
     // What an engine fills in is not edited.
     let before = std::fs::read_to_string(place.path("run.sh.j2")).unwrap();
     place.run(&[

@@ -217,8 +217,10 @@ pub(crate) const UNKNOWN_WORD: &str = "$";
 fn is_unknown_word(word: &Text) -> bool {
     let text = word.as_str();
     let is_path = || {
-        word.hole_at(0)
-            .is_some_and(|(end, _)| text[end..].contains(['/', '.']))
+        let ends = word.holes().map(|(hole, _)| hole.end);
+        let starts = word.holes().skip(1).map(|(hole, _)| hole.start);
+        let mut between = ends.zip(starts.chain([text.len()]));
+        between.any(|(start, end)| text[start..end].contains(['/', '.']))
     };
     word.hole_at(0).is_some() && !is_path() || matches!(text, "..." | "[...]" | "…" | "[…]")
 }

@@ -386,7 +386,9 @@ fn join_conditions(text: &str, syntax: Syntax, tokens: &mut Vec<Token>) {
                 let after = text[span.end..].chars().next();
                 let is_end = |it: Option<char>| it.is_none_or(char::is_whitespace);
                 let is_of_word = !is_end(before) || !is_end(after);
-                is_of_word && !all.contains('\n')
+                let between = joined[first..].windows(2);
+                let mut between = between.map(|pair| &text[pair[0].span.end..pair[1].span.start]);
+                is_of_word && !between.any(|it| it.contains(char::is_whitespace))
             }
         };
         let is_text = is_one && (has_value || !all.trim().is_empty());
