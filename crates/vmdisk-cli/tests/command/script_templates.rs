@@ -191,6 +191,28 @@ fn what_a_template_leaves_open_is_named_as_it_is_written() {
 }
 
 #[test]
+fn a_justfile_sets_what_its_recipes_write_in_braces() {
+    let text = "dir := '/srv'\nexport name := \"a\" # x\nfast := env('FAST', 'no')\ndisk := \"b\"\n\n\
+                run disk=disk:\n    #!/usr/bin/env bash\n    qemu-system-x86_64 -m 1G \\\n      \
+                -drive file={{ dir }}/{{disk}}.img,if=virtio,format=raw,cache={{ fast }}\n\n\
+                boot:\n    qemu-system-x86_64 -m 1G -drive file={{dir}}/c.img,if=virtio,format=raw\n";
+    let place = Place::with(&[("justfile", text)]);
+    let run = place.run(&["convert", "--to", "disk-xml", "--start", "2", "justfile"]);
+    assert!(run.stdout.contains("file='/srv/c.img'"), "{run:?}");
+    let run = place.run(&[
+        "convert", "--to", "disk-xml", "--start", "2", "--set", "dir=/mnt", "justfile",
+    ]);
+    assert!(run.stdout.contains("file='/mnt/c.img'"), "{run:?}");
+    let run = place.run(&["convert", "--to", "disk-xml", "--start", "1", "justfile"]);
+    for open in [
+        "`{{disk}}`: what renders the template sets it",
+        "`{{ fast }}`: what renders",
+    ] {
+        assert!(run.stderr.contains(open), "{open}: {run:?}");
+    }
+}
+
+#[test]
 fn what_a_shell_writes_with_braces_is_no_template() {
     for text in [
         "docker inspect -f '{{.State.Running}} {{range .Mounts}}{{.Source}}{{end}}' x\nqemu-system-x86_64 -m 1G -drive file=/a.img,if=virtio,format=raw\n",

@@ -82,7 +82,7 @@ pub(crate) fn words(
         Some(template) => in_each_way(template, text, |readable| written(readable, given))?,
         None => written(text, given)?,
     };
-    let placeholders = Placeholders::new(template.as_ref(), given);
+    let placeholders = Placeholders::new(text, template.as_ref(), given);
     found.iter_mut().for_each(|words| words.mark(&placeholders));
     Ok(found)
 }

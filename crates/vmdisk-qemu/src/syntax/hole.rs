@@ -224,7 +224,11 @@ pub(super) fn mark<'t>(
                         at = range.end;
                         continue;
                     }
-                    let hole = found.hole(name, span, UNSET);
+                    let reason = match name.starts_with(['{', '<', '@']) {
+                        true => RENDERED,
+                        false => UNSET,
+                    };
+                    let hole = found.hole(name, span, reason);
                     if let Some(last) = found.holes.last_mut() {
                         last.assumed = name.starts_with(['$', '`']).then_some("");
                     }
@@ -241,6 +245,9 @@ pub(super) fn mark<'t>(
 
 /// The reason for a variable without a value.
 pub(super) const UNSET: &str = "nothing in the file sets it";
+
+/// The reason for a placeholder of a template.
+const RENDERED: &str = "what renders the template sets it";
 
 /// The next part that another program fills in.
 fn placeholder(text: &str, from: usize, is_evaluated: bool) -> Option<Range<usize>> {

@@ -1,4 +1,4 @@
-//! The placeholders of a template, and the values that are given for them.
+//! The placeholders of a template, and their values.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,11 +7,17 @@ use vmdisk_source::template::Template;
 /// The placeholders of a template, by the text that the reader of its words has in place of each.
 pub(super) struct Placeholders<'t> {
     names: BTreeMap<&'t str, String>,
-    given: &'t BTreeMap<String, String>,
+    /// Values by the name of a variable.
+    values: BTreeMap<&'t str, &'t str>,
 }
 
 impl<'t> Placeholders<'t> {
-    pub(super) fn new(template: Option<&'t Template>, given: &'t BTreeMap<String, String>) -> Self {
+    /// Those of a text; `given` are values of its variables.
+    pub(super) fn new(
+        text: &'t str,
+        template: Option<&'t Template>,
+        given: &'t BTreeMap<String, String>,
+    ) -> Self {
         let mut names: BTreeMap<&str, String> = BTreeMap::new();
         let mut several = BTreeSet::new();
         for placeholder in template.iter().flat_map(|it| &it.placeholders) {
@@ -24,16 +30,52 @@ impl<'t> Placeholders<'t> {
             names.insert(read, name);
         }
         names.retain(|read, _| !several.contains(read));
-        Placeholders { names, given }
+        let mut values = match names.is_empty() {
+            true => BTreeMap::new(),
+            false => variables_of_justfile(text),
+        };
+        let given = given.iter();
+        values.extend(given.map(|(name, value)| (name.as_str(), value.as_str())));
+        Placeholders { names, values }
     }
 
-    /// The placeholder as it is written, and its value if it is given.
+    /// The placeholder as it is written, and its value if that is known.
     pub(super) fn of<'n>(&'n self, read: &'n str) -> (&'n str, Option<&'n str>) {
         let Some(name) = self.names.get(read) else {
             return (read, None);
         };
         let is_of_name = |letter: char| letter == '_' || letter.is_ascii_alphanumeric();
         let variable = name.trim_matches(|letter| !is_of_name(letter));
-        (name, self.given.get(variable).map(String::as_str))
+        (name, self.values.get(variable).copied())
     }
+}
+
+/// The variables that a justfile sets to a text, other than those that a parameter of a recipe hides.
+fn variables_of_justfile(text: &str) -> BTreeMap<&str, &str> {
+    let mut values = BTreeMap::new();
+    let mut hidden = BTreeSet::new();
+    let is_own = |line: &&str| !line.starts_with([' ', '\t', '#', '[', '@']);
+    for line in text.lines().filter(is_own) {
+        if let Some((name, value)) = line.split_once(":=") {
+            let name = name.trim().trim_start_matches("export ").trim();
+            if let Some(value) = quoted(value.trim()) {
+                values.insert(name, value);
+            } else {
+                hidden.insert(name);
+            }
+        } else if let Some((recipe, _)) = line.split_once(':') {
+            let parameters = recipe.split_whitespace().skip(1);
+            let parameters = parameters.map(|it| it.trim_start_matches(['+', '*', '$']));
+            hidden.extend(parameters.filter_map(|it| it.split('=').next()));
+        }
+    }
+    values.retain(|name, _| !hidden.contains(name));
+    values
+}
+
+/// The text between quotes, if it is all of a value.
+fn quoted(value: &str) -> Option<&str> {
+    let quote = value.chars().next().filter(|it| matches!(it, '"' | '\''))?;
+    let inner = value.strip_prefix(quote)?.strip_suffix(quote)?;
+    (!inner.contains([quote, '\\'])).then_some(inner)
 }
