@@ -163,6 +163,17 @@ fn what_a_template_leaves_open_is_named_as_it_is_written() {
         std::fs::read_to_string(place.path("run.sh.j2")).unwrap(),
         before
     );
+    for program in [
+        "{{ qemu_bin }}",
+        "\"{{ vm.qemu }}\"",
+        "@VM_QEMU@",
+        "qemu-system-{{ arch }}",
+    ] {
+        let text = format!("set -e\n{program} -drive file=/a,if=virtio,format=raw,cache=unsafe\n");
+        place.write("run.sh", text.as_bytes());
+        let run = place.run(&["lint", "--no-config", "run.sh"]);
+        assert!(run.stdout.contains("cache-unsafe"), "{program}: {run:?}");
+    }
     for (template, value) in [
         (
             "qemu-system-x86_64 -m 1G -drive file=<%= @img %>,if=virtio,format=raw,cache=unsafe\n",
@@ -203,6 +214,14 @@ fn a_justfile_sets_what_its_recipes_write_in_braces() {
         "convert", "--to", "disk-xml", "--start", "2", "--set", "dir=/mnt", "justfile",
     ]);
     assert!(run.stdout.contains("file='/mnt/c.img'"), "{run:?}");
+    place.write("more.just", b"more := '-snapshot -S'\nb:\n\tqemu-system-x86_64 {{more}} \"{{ more }}\" -drive file=/a,if=virtio,format=raw,cache=unsafe\n");
+    let run = place.run(&["lint", "--no-config", "more.just"]);
+    assert!(
+        !run.stdout.contains("cache-unsafe") && !run.stderr.contains("unknown"),
+        "{run:?}"
+    );
+    let run = place.run(&["lint", "--no-config", "--set", "more=", "more.just"]);
+    assert!(run.stdout.contains("cache-unsafe"), "{run:?}");
     let run = place.run(&["convert", "--to", "disk-xml", "--start", "1", "justfile"]);
     for open in [
         "`{{disk}}`: what renders the template sets it",

@@ -208,7 +208,8 @@ pub(super) fn mark<'t>(
         holes: std::mem::take(holes),
         ..Evaluated::default()
     };
-    for word in words.filter(|word| has_expansion(word.as_str())) {
+    let is_open = |word: &str| has_expansion(word) || word.contains('@');
+    for word in words.filter(|word| is_open(word.as_str())) {
         let mut marked = Text::empty(word.whole().start);
         let mut at = 0;
         while let Some(range) = placeholder(word.as_str(), at, is_evaluated) {
@@ -251,7 +252,7 @@ const RENDERED: &str = "what renders the template sets it";
 
 /// The next part that another program fills in.
 fn placeholder(text: &str, from: usize, is_evaluated: bool) -> Option<Range<usize>> {
-    let marks = text[from..].match_indices(['$', '`', '%', '{']);
+    let marks = text[from..].match_indices(['$', '`', '%', '{', '@']);
     let mut found = marks.filter_map(|(at, mark)| {
         let start = from + at;
         let rest = &text[start..];
@@ -265,6 +266,11 @@ fn placeholder(text: &str, from: usize, is_evaluated: bool) -> Option<Range<usiz
                 return Some(start..start + rest.find("}}").map_or(2, |at| at + 2));
             }
             ("{", Some('{')) => Some(2),
+            ("@", _) if starts_name && rest[name..].starts_with('@') => {
+                let before = text[..start].chars().next_back();
+                let is_first = !before.is_some_and(|it| it.is_ascii_alphanumeric());
+                is_first.then_some(name + 1)
+            }
             ("%", Some('~')) if !is_evaluated => Some(name.max(3).min(rest.len())),
             ("%", _) if starts_name && rest[name..].starts_with('%') => Some(name + 1),
             ("%", _) if starts_name && !is_evaluated => Some(2),

@@ -4,8 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use vmdisk_source::template::Template;
 
+use super::text::Text;
+
 /// The placeholders of a template, by the text that the reader of its words has in place of each.
 pub(super) struct Placeholders<'t> {
+    text: &'t str,
     names: BTreeMap<&'t str, String>,
     /// Values by the name of a variable.
     values: BTreeMap<&'t str, &'t str>,
@@ -36,7 +39,11 @@ impl<'t> Placeholders<'t> {
         };
         let given = given.iter();
         values.extend(given.map(|(name, value)| (name.as_str(), value.as_str())));
-        Placeholders { names, values }
+        Placeholders {
+            text,
+            names,
+            values,
+        }
     }
 
     /// The placeholder as it is written, and its value if that is known.
@@ -47,6 +54,23 @@ impl<'t> Placeholders<'t> {
         let is_of_name = |letter: char| letter == '_' || letter.is_ascii_alphanumeric();
         let variable = name.trim_matches(|letter| !is_of_name(letter));
         (name, self.values.get(variable).copied())
+    }
+}
+
+impl Placeholders<'_> {
+    /// The words of a word that is a placeholder without quotes, whose value is several words or none.
+    pub(super) fn words(&self, word: &Text) -> Option<Vec<Text>> {
+        let (_, value) = self.of(word.as_str());
+        let value = value.filter(|it| it.is_empty() || it.contains(char::is_whitespace))?;
+        let span = word.whole();
+        let before = self.text.get(..span.start)?;
+        let to_word = |part: &str| {
+            let mut word = Text::empty(span.start);
+            word.push_escape(part, span);
+            word
+        };
+        let is_bare = !before.ends_with(['"', '\'']);
+        is_bare.then(|| value.split_whitespace().map(to_word).collect())
     }
 }
 
@@ -73,9 +97,10 @@ fn variables_of_justfile(text: &str) -> BTreeMap<&str, &str> {
     values
 }
 
-/// The text between quotes, if it is all of a value.
+/// The text between quotes, if it is all of a value and means nothing to a shell.
 fn quoted(value: &str) -> Option<&str> {
     let quote = value.chars().next().filter(|it| matches!(it, '"' | '\''))?;
     let inner = value.strip_prefix(quote)?.strip_suffix(quote)?;
-    (!inner.contains([quote, '\\'])).then_some(inner)
+    let means_nothing = |letter: char| letter.is_alphanumeric() || " /.,:=_+-@%".contains(letter);
+    inner.chars().all(means_nothing).then_some(inner)
 }

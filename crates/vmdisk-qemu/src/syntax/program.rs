@@ -22,8 +22,12 @@ fn program_name(word: &str) -> &str {
     name.strip_suffix(".exe").unwrap_or(name)
 }
 
-/// The name in `$NAME`, `${NAME}`, `${NAME[@]}` and `$(NAME)`.
+/// The name in `$NAME`, `${NAME}`, `${NAME[@]}`, `$(NAME)` and `@NAME@`, and that of the last member in `{{…}}`.
 fn variable_name(word: &str) -> Option<&str> {
+    let between = |open, close| word.strip_prefix(open)?.strip_suffix(close);
+    if let Some(name) = between("{{", "}}").or(between("@", "@")) {
+        return name.trim_matches('_').rsplit('.').next();
+    }
     let name = word.strip_prefix('$')?;
     let between = |open, close| name.strip_prefix(open)?.strip_suffix(close);
     let name = between('{', '}').or(between('(', ')')).unwrap_or(name);

@@ -478,6 +478,8 @@ fn neutralize(bytes: &mut [u8], span: Span, position: PlaceholderKind, syntax: S
     let is_name = position == PlaceholderKind::Name || syntax != Syntax::Xml;
     match position {
         PlaceholderKind::Attributes => return blank(bytes, span, syntax),
+        // `@NAME@` means nothing to a shell.
+        _ if syntax == Syntax::Script && own.first() == Some(&b'@') => return,
         PlaceholderKind::Name | PlaceholderKind::Value | PlaceholderKind::Unquoted => {}
     }
     for byte in own.iter_mut() {

@@ -88,8 +88,8 @@ pub(super) fn token_in_script(before: &str, rest: &str) -> Option<(usize, Kind, 
             _ => false,
         };
     let found = is_template.then(|| token(before, rest)).flatten();
-    // The reader sees `{{…}}`.
-    found.filter(|(length, ..)| *length > 4)
+    // The reader sees `{{…}}` or `@…@`.
+    found.filter(|(length, ..)| *length > 4 || rest.starts_with('@'))
 }
 
 /// A variable, or a place of a format.
