@@ -1,5 +1,6 @@
 //! Scripts that a template engine fills in, read as what the engine makes of them.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
@@ -74,6 +75,29 @@ fn cases() -> Vec<(&'static str, Vec<Value>)> {
             fast(),
         ),
         (
+            "qemu-system-x86_64 -m 1G \\\n{% if fast %}\n -drive file={{ img }},if=none,id=d,format=raw \\\n{% endif %}\n{% if not fast %}\n \
+             -drive file=/b,if=none,id=d,format=raw \\\n{% endif %}\n -device virtio-blk-pci,drive=d\n",
+            fast(),
+        ),
+        (
+            "qemu-system-x86_64 -m 1G \\\n{% if bus == 'virtio' %}\n -device virtio-blk-pci,drive=d \\\n{% endif %}\n{% if bus == 'sata' %}\n \
+             -device ich9-ahci,id=a -device ide-hd,drive=d,bus=a.0 \\\n{% elif bus == 'scsi' %}\n \
+             -device virtio-scsi-pci -device scsi-hd,drive=d \\\n{% endif %}\n \
+             -drive file={{ img }},if=none,id=d,format=raw\n",
+            ["virtio", "sata", "scsi"]
+                .map(|bus| with(json!({"bus": bus})))
+                .to_vec(),
+        ),
+        (
+            "qemu-system-x86_64 -m 1G \\\n{% if fast %}\n -drive file={{ img }},if=virtio,format=raw \\\n{% else %}\n{% if ide is defined %}\n \
+             -drive file=/i,if=ide,format=raw \\\n{% else %}\n -drive file=/s,if=scsi,format=raw \\\n{% endif %}\n{% endif %}\n -S\n",
+            vec![
+                with(json!({"fast": true})),
+                with(json!({"fast": false})),
+                with(json!({"fast": false, "ide": 1})),
+            ],
+        ),
+        (
             "qemu-system-x86_64 -m 1G {% for disk in [img] %} -drive file={{ img }},if=virtio,format=raw {% endfor %}\n",
             vec![images()],
         ),
@@ -94,6 +118,13 @@ fn a_template_is_read_as_each_script_that_it_renders_to() {
     let mut compared = 0;
     for (template, all) in cases() {
         let place = Place::with(&[("run.sh.j2", template)]);
+        let rules = |file: &str| -> BTreeSet<String> {
+            let run = place.run(&["lint", "--no-config", "--format", "json", file]);
+            let report: Value = serde_json::from_str(&run.stdout).unwrap();
+            let findings = report["findings"].as_array().unwrap().iter();
+            findings.map(|it| it["rule"].to_string()).collect()
+        };
+        let mut of_rendered = BTreeSet::new();
         for values in all {
             let mut engine = Command::new(&python);
             let output = engine
@@ -112,13 +143,19 @@ fn a_template_is_read_as_each_script_that_it_renders_to() {
                 let start = [given.as_slice(), &["--start", &number]].concat();
                 disks(&place, "run.sh.j2", &start)
             };
-            let found: Vec<String> = (1..=3).map_while(start).collect();
+            let found: Vec<String> = (1..=4).map_while(start).collect();
             assert!(
                 found.contains(&expected),
                 "{template}: {values}: {found:#?}\n{expected}"
             );
+            of_rendered.extend(rules("run.sh"));
             compared += 1;
         }
+        let of_template = rules("run.sh.j2");
+        assert!(
+            of_template.is_subset(&of_rendered),
+            "{template}: {of_template:?}"
+        );
     }
     assert!(compared > 10, "{compared}");
 }

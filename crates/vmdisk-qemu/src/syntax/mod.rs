@@ -27,6 +27,7 @@ pub(crate) mod shell_words;
 pub(crate) mod start;
 mod starts;
 mod template;
+mod template_choice;
 pub(crate) mod text;
 mod unit;
 pub(crate) mod value;

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use vmdisk_source::template::{Branches, Syntax, Template};
+use vmdisk_source::template::{Syntax, Template};
 
 use super::hole::decides;
 use super::option::has_value;
 use super::start::Words;
+use super::template_choice::{Choice, State, required, usual};
 use super::text::Text;
 use crate::failure::ReadFailure;
 
@@ -24,34 +25,44 @@ pub(super) fn template(text: &str) -> Option<Template> {
     may_be.then(|| Template::of(text, Syntax::Script)).flatten()
 }
 
-/// The command lines of a template: those of the text with the first of all alternatives, and those that differ with
-/// another one. `written` finds the command lines of a text.
+/// The command lines of a template: those of the text in which each condition holds that may, and those that differ where
+/// another alternative is taken. `written` finds the command lines of a text.
 pub(super) fn in_each_way(
     template: &Template,
     text: &str,
     written: impl Fn(&str) -> Result<Vec<Words>, ReadFailure>,
 ) -> Result<Vec<Words>, ReadFailure> {
-    let others: Vec<_> = template
+    let choices: Vec<Choice<'_>> = template
         .choices
         .iter()
-        .enumerate()
-        .flat_map(|(nth, choice)| {
-            let none = (!choice.is_complete).then_some(None);
-            let all = (1..choice.alternatives.len()).map(Some).chain(none);
-            all.map(move |alternative| (nth, alternative))
-        })
+        .map(|it| Choice::new(it, text))
         .collect();
-    if others.len() > MAX_TEXTS.min(MAX_BYTES / (text.len() + 1)) {
+    let every = choices.iter().enumerate();
+    let every = every.flat_map(|(nth, choice)| choice.alternatives().map(move |it| (nth, it)));
+    let every: Vec<(usize, Option<usize>)> = every.collect();
+    if every.len() > MAX_TEXTS.min(MAX_BYTES / (text.len() + 1)) {
         let span = template.choices[0].condition;
         let message = "the template has too many conditions to read the text of each";
         return Err(ReadFailure::new(span, message).help("lint what it renders to"));
     }
-    let first = written(template.text());
+    let usual = usual(&choices);
+    let taken = |state: &State| -> Vec<(usize, Option<usize>)> {
+        let all = choices.iter().enumerate();
+        all.map(|(nth, choice)| (nth, choice.taken(state)))
+            .collect()
+    };
+    let first_taken = taken(&usual);
+    let first = written(&template.choosing(&first_taken));
     let mut found: Vec<Words> = Vec::new();
     // The choices that the command lines of the first text depend on, each by the place of the command line.
     let mut decisive = BTreeSet::new();
-    for (nth, alternative) in others {
-        let Ok(all) = written(&template.choosing(&[(nth, alternative)])) else {
+    for (nth, alternative) in every.into_iter().filter(|it| !first_taken.contains(it)) {
+        let Some(required) = required(&choices, nth, alternative) else {
+            continue;
+        };
+        let mut state = usual.clone();
+        state.extend(required);
+        let Ok(all) = written(&template.choosing(&taken(&state))) else {
             continue;
         };
         for mut words in all {
@@ -60,8 +71,10 @@ pub(super) fn in_each_way(
                 continue;
             }
             decisive.insert((words.start.offset, nth));
-            let own = condition(&template.choices[nth], alternative, text);
-            words.start.conditions.push(own);
+            words
+                .start
+                .conditions
+                .push(choices[nth].statement(alternative));
             words.start.is_default = false;
             found.push(words);
         }
@@ -72,7 +85,7 @@ pub(super) fn in_each_way(
     let mut all = first.unwrap_or_default();
     for words in &mut all {
         let of_these = |(offset, nth): &(usize, usize)| {
-            let own = || condition(&template.choices[*nth], Some(0), text);
+            let own = || choices[*nth].statement(first_taken[*nth].1);
             (*offset == words.start.offset).then(own)
         };
         let conditions: Vec<String> = decisive.iter().filter_map(of_these).collect();
@@ -113,18 +126,4 @@ fn decide(words: &[Text], from: usize) -> bool {
             (false, false) => true,
         }
     })
-}
-
-/// The statement before an alternative.
-fn condition(choice: &Branches, alternative: Option<usize>, text: &str) -> String {
-    let first = choice.condition.slice(text).unwrap_or_default().trim();
-    match alternative {
-        Some(0) => first.to_owned(),
-        Some(nth) => {
-            let from = choice.alternatives[nth - 1].end;
-            let statement = text.get(from..choice.alternatives[nth].start);
-            statement.unwrap_or_default().trim().to_owned()
-        }
-        None => format!("not {first}"),
-    }
 }
