@@ -282,7 +282,14 @@ fn what_a_shell_writes_with_braces_is_no_template() {
         assert!(run.stdout.contains("file='/a.img'"), "{text}: {run:?}");
         assert_eq!(run.stderr, "", "{text}");
     }
-    // Each condition could be read, but not so many.
+    // So many conditions are read, and more are not.
+    let many: String = (0..50)
+        .map(|nth| format!("{{% if a{nth} %}}\nA=1\n{{% endif %}}\n"))
+        .collect();
+    let text = format!("{many}qemu-system-x86_64 -drive file=/a.img,if=virtio,format=raw\n");
+    let place = Place::with(&[("run.sh.j2", &text)]);
+    let run = place.run(&["lint", "--no-config", "run.sh.j2"]);
+    assert_eq!(run.code, 0, "{run:?}");
     let many = "{% if a %}\nA=1\n{% endif %}\n".repeat(100);
     let text = format!("{many}qemu-system-x86_64 -drive file=/a.img,if=virtio,format=raw\n");
     let place = Place::with(&[("run.sh.j2", &text)]);

@@ -37,32 +37,35 @@ pub(super) fn in_each_way(
         .iter()
         .map(|it| Choice::new(it, text))
         .collect();
+    let usual = usual(&choices);
+    let taken = |state: &State| -> Vec<Option<usize>> {
+        choices.iter().map(|choice| choice.taken(state)).collect()
+    };
+    let text_of = |taken: &[Option<usize>]| {
+        let all: Vec<(usize, Option<usize>)> = taken.iter().copied().enumerate().collect();
+        template.choosing(&all)
+    };
+    let first_taken = taken(&usual);
     let every = choices.iter().enumerate();
     let every = every.flat_map(|(nth, choice)| choice.alternatives().map(move |it| (nth, it)));
-    let every: Vec<(usize, Option<usize>)> = every.collect();
-    if every.len() > MAX_TEXTS.min(MAX_BYTES / (text.len() + 1)) {
+    let others: Vec<(usize, Option<usize>)> =
+        every.filter(|(nth, it)| first_taken[*nth] != *it).collect();
+    if others.len() > MAX_TEXTS.min(MAX_BYTES / (text.len() + 1)) {
         let span = template.choices[0].condition;
         let message = "the template has too many conditions to read the text of each";
         return Err(ReadFailure::new(span, message).help("lint what it renders to"));
     }
-    let usual = usual(&choices);
-    let taken = |state: &State| -> Vec<(usize, Option<usize>)> {
-        let all = choices.iter().enumerate();
-        all.map(|(nth, choice)| (nth, choice.taken(state)))
-            .collect()
-    };
-    let first_taken = taken(&usual);
-    let first = written(&template.choosing(&first_taken));
+    let first = written(&text_of(&first_taken));
     let mut found: Vec<Words> = Vec::new();
     // The choices that the command lines of the first text depend on, each by the place of the command line.
     let mut decisive = BTreeSet::new();
-    for (nth, alternative) in every.into_iter().filter(|it| !first_taken.contains(it)) {
+    for (nth, alternative) in others {
         let Some(required) = required(&choices, nth, alternative) else {
             continue;
         };
         let mut state = usual.clone();
         state.extend(required);
-        let Ok(all) = written(&template.choosing(&taken(&state))) else {
+        let Ok(all) = written(&text_of(&taken(&state))) else {
             continue;
         };
         for mut words in all {
@@ -85,7 +88,7 @@ pub(super) fn in_each_way(
     let mut all = first.unwrap_or_default();
     for words in &mut all {
         let of_these = |(offset, nth): &(usize, usize)| {
-            let own = || choices[*nth].statement(first_taken[*nth].1);
+            let own = || choices[*nth].statement(first_taken[*nth]);
             (*offset == words.start.offset).then(own)
         };
         let conditions: Vec<String> = decisive.iter().filter_map(of_these).collect();
