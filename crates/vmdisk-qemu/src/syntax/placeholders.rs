@@ -6,6 +6,9 @@ use vmdisk_source::template::Template;
 
 use super::text::Text;
 
+/// Bytes of a value in a justfile, at most: each placeholder has a copy.
+const MAX_VALUE: usize = 256;
+
 /// The placeholders of a template, by the text that the reader of its words has in place of each.
 pub(super) struct Placeholders<'t> {
     text: &'t str,
@@ -102,5 +105,6 @@ fn quoted(value: &str) -> Option<&str> {
     let quote = value.chars().next().filter(|it| matches!(it, '"' | '\''))?;
     let inner = value.strip_prefix(quote)?.strip_suffix(quote)?;
     let means_nothing = |letter: char| letter.is_alphanumeric() || " /.,:=_+-@%".contains(letter);
-    inner.chars().all(means_nothing).then_some(inner)
+    let is_known = inner.len() <= MAX_VALUE && inner.chars().all(means_nothing);
+    is_known.then_some(inner)
 }

@@ -64,11 +64,12 @@ impl Words {
     pub(super) fn mark(&mut self, placeholders: &Placeholders<'_>) {
         // Nobody fills in what a process was started with.
         if self.form != CommandLineForm::ZeroBytes {
-            let split = |word: Text| placeholders.words(&word).unwrap_or_else(|| vec![word]);
-            self.arguments = std::mem::take(&mut self.arguments)
-                .into_iter()
-                .flat_map(split)
-                .collect();
+            let is_split = |word: &Text| placeholders.words(word).is_some();
+            if self.arguments.iter().any(is_split) {
+                let words = std::mem::take(&mut self.arguments).into_iter();
+                let split = |word: Text| placeholders.words(&word).unwrap_or_else(|| vec![word]);
+                self.arguments = words.flat_map(split).collect();
+            }
             let words = self.program.iter_mut().chain(&mut self.arguments);
             mark(words, &mut self.holes, self.is_evaluated, placeholders);
         }
