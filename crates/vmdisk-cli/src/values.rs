@@ -14,7 +14,7 @@ use crate::stop::Stop;
 /// Values for the variables of a script.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ValueArgs {
-    /// Value of a variable of a script, makefile, unit or template that its text does not tell; may be repeated.
+    /// Value of a variable of a script, makefile, unit or template that its text does not set; may be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = value)]
     set: Vec<(String, String)>,
     /// Format of the images without a format, or of the image of the disk with this target or device id; may be repeated.
@@ -50,7 +50,7 @@ fn disk_format(text: &str) -> Result<(Option<String>, Format), String> {
 /// Reads `NAME=VALUE`.
 fn value(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
-    // Those of templates have members.
+    // The variables of templates have members.
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.');
     match !name.is_empty() && name.chars().all(is_name) {
         true => Ok((name.to_owned(), value.to_owned())),

@@ -70,7 +70,7 @@ pub(crate) fn run(args: &DecideArgs, io: &mut Io<'_>, colors: Colors) -> Result<
         }
     };
     deliver(io, args.output.as_deref(), &text)?;
-    one::say_what_is_missing(&input.path(), &[&document], io);
+    one::say_what_is_missing(&input.path(), std::slice::from_ref(&document), io);
     let names: Vec<String> = decisions
         .not_written
         .iter()

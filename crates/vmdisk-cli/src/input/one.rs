@@ -48,11 +48,11 @@ pub(crate) fn read_document(
 }
 
 /// Says that the documents of an input have no disks, and which words of their command lines may be disks.
-pub(crate) fn say_what_is_missing(name: &str, documents: &[&Document], io: &mut Io<'_>) {
+pub(crate) fn say_what_is_missing(name: &str, documents: &[Document], io: &mut Io<'_>) {
     if documents.iter().all(|it| it.domain().disks.is_empty()) {
         io.say(&format!("no disks in {}\n", line(name)));
     }
-    let words = documents.iter().flat_map(|it| it.unknown_words());
+    let words = documents.iter().flat_map(Document::unknown_words);
     let words: BTreeSet<String> = words.map(|word| word.name.clone()).collect();
     io.say(&unknown_words(&words));
 }

@@ -57,7 +57,7 @@ pub(crate) fn run(args: &TraceArgs, io: &mut Io<'_>, colors: Colors) -> Result<E
     };
     let texts: Vec<String> = all.iter().map(write).collect();
     deliver(io, args.output.as_deref(), &texts.join("\n"))?;
-    one::say_what_is_missing(&input.path(), &starts.iter().collect::<Vec<_>>(), io);
+    one::say_what_is_missing(&input.path(), &starts, io);
     for template in starts.iter().filter_map(Document::template) {
         let number = template.placeholders.len();
         io.say(&format!(

@@ -16,7 +16,7 @@ engine = jinja2.Environment(trim_blocks=True, keep_trailing_newline=True)
 print(engine.from_string(sys.argv[1]).render(**json.loads(sys.argv[2])), end='')
 ";
 
-/// A Python with Jinja: that of ansible-core below target/, or the system's.
+/// A Python with Jinja: the Python of ansible-core below target/, or of the system.
 fn python() -> Option<String> {
     let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/ansible/bin/python3");
     let ours = ours.display().to_string();
@@ -187,7 +187,7 @@ fn what_a_template_leaves_open_is_named_as_it_is_written() {
             .contains("1 word of the command line is unknown: `{{b}}{{c}}`"),
         "{run:?}"
     );
-    // What an engine fills in is not edited.
+    // Text that an engine fills in is not edited.
     let before = std::fs::read_to_string(place.path("run.sh.j2")).unwrap();
     place.run(&[
         "lint",

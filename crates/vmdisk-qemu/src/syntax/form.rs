@@ -53,8 +53,8 @@ pub fn sniff(text: &str) -> bool {
             .map(|(at, _)| &text[at + tag.len()..]);
         tags.any(|rest| !rest.starts_with(['_', 's', ';']) || rest.starts_with("snapshot"))
     };
-    let is_statement = text.starts_with("{%") || text.starts_with("{#") || text.starts_with("<%");
-    let is_other = text.starts_with(['<', '{']) && !is_statement && !text.starts_with("{{ ");
+    let mut tags = ["{{ ", "{%", "{#", "<%"].into_iter();
+    let is_other = text.starts_with(['<', '{']) && !tags.any(|tag| text.starts_with(tag));
     if is_other || has("<domain") || has("<disk") {
         return false;
     }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use vmdisk_source::{Span, has_expansion};
 
 use super::folder::Folder;
-use super::placeholders::Placeholders;
+use super::placeholders::{Placeholders, configured};
 use super::text::Text;
 
 /// What is known of a script.
@@ -266,10 +266,10 @@ fn placeholder(text: &str, from: usize, is_evaluated: bool) -> Option<Range<usiz
                 return Some(start..start + rest.find("}}").map_or(2, |at| at + 2));
             }
             ("{", Some('{')) => Some(2),
-            ("@", _) if starts_name && rest[name..].starts_with('@') => {
+            ("@", _) => {
                 let before = text[..start].chars().next_back();
                 let is_first = !before.is_some_and(|it| it.is_ascii_alphanumeric());
-                is_first.then_some(name + 1)
+                is_first.then(|| configured(rest)).flatten()
             }
             ("%", Some('~')) if !is_evaluated => Some(name.max(3).min(rest.len())),
             ("%", _) if starts_name && rest[name..].starts_with('%') => Some(name + 1),

@@ -190,6 +190,13 @@ pub(super) fn has_value(name: &str) -> bool {
     !WITHOUT_VALUE.contains(&name)
 }
 
+/// True for a word that is the value of the option before it.
+pub(super) fn is_value_of(before: &str, word: &str) -> bool {
+    let option = before.strip_prefix('-');
+    let option = option.map(|it| it.trim_start_matches('-'));
+    option.is_some_and(has_value) && !word.starts_with('-')
+}
+
 /// The key of the first part of a value, for options whose value has parts.
 fn implied_key(name: &str) -> Option<Option<&'static str>> {
     Some(match name {

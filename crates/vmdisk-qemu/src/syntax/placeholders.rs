@@ -49,10 +49,12 @@ impl<'t> Placeholders<'t> {
         }
     }
 
-    /// The placeholder as it is written, and its value if that is known.
+    /// The text of the placeholder in the template, and its value if it is known.
     pub(super) fn of<'n>(&'n self, read: &'n str) -> (&'n str, Option<&'n str>) {
-        let Some(name) = self.names.get(read) else {
-            return (read, None);
+        let name = match self.names.get(read) {
+            Some(name) => name,
+            None if read.starts_with('@') => read,
+            None => return (read, None),
         };
         let is_of_name = |letter: char| letter == '_' || letter.is_ascii_alphanumeric();
         let variable = name.trim_matches(|letter| !is_of_name(letter));
@@ -77,7 +79,16 @@ impl Placeholders<'_> {
     }
 }
 
-/// The variables that a justfile sets to a text, other than those that a parameter of a recipe hides.
+/// The length of `@NAME@` at the start of a text.
+pub(super) fn configured(text: &str) -> Option<usize> {
+    let inner = text.strip_prefix('@')?;
+    let is_in_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let end = inner.find(|letter| !is_in_name(letter))?;
+    let is_name = inner.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_');
+    (is_name && inner[end..].starts_with('@')).then_some(end + 2)
+}
+
+/// The variables that a justfile sets to a text. A variable that a parameter of a recipe hides is left out.
 fn variables_of_justfile(text: &str) -> BTreeMap<&str, &str> {
     let mut values = BTreeMap::new();
     let mut hidden = BTreeSet::new();

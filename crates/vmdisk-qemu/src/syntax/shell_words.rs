@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use vmdisk_source::Span;
 
+use super::placeholders::configured;
 use super::text::Text;
 use crate::failure::ReadFailure;
 use crate::limits::Counted;
@@ -233,7 +234,10 @@ impl<'t> Splitter<'t> {
                 }
                 (b'#', Quoting::Shell) if self.word.is_none() => self.skip_line(),
                 // A makefile and a batch file do not print such a command.
-                (b'@', Quoting::Shell) if self.starts_command() && !self.is_placeholder() => {
+                (b'@', Quoting::Shell)
+                    if self.starts_command()
+                        && configured(&self.source.as_str()[self.at..self.end]).is_none() =>
+                {
                     self.at += 1;
                 }
                 _ if self.is_batch_comment() => self.skip_line(),
@@ -254,14 +258,6 @@ impl<'t> Splitter<'t> {
             }
         }
         self.end_command()
-    }
-
-    /// True at `@NAME@`.
-    fn is_placeholder(&self) -> bool {
-        let rest = &self.bytes[self.at + 1..self.end];
-        let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-        let end = rest.iter().position(|byte| !is_name(byte));
-        end.is_some_and(|end| end > 0 && rest[end] == b'@')
     }
 
     fn starts_command(&self) -> bool {

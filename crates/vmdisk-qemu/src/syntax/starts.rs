@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use vmdisk_source::Span;
 
 use super::hole::{Choice, Command, Decisions, Evaluated, decides};
-use super::option::has_value;
+use super::option::is_value_of;
 use super::program::{is_program, is_program_variable, is_start};
 use super::start::{CommandLineForm, Start, Words, from_program};
 use super::text::Text;
@@ -122,11 +122,7 @@ fn open_choice(command: &Command, script: &Evaluated, decisions: &Decisions) -> 
             let Some(key) = hole.choice.filter(|key| !decisions.contains_key(key)) else {
                 continue;
             };
-            let option = before
-                .strip_prefix('-')
-                .map(|it| it.trim_start_matches('-'));
-            let is_value = option.is_some_and(has_value) && !text.starts_with('-');
-            let is_decisive = match (is_after_program, is_value) {
+            let is_decisive = match (is_after_program, is_value_of(before, text)) {
                 (false, _) => hole.values.is_empty() || hole.values.iter().any(|it| names_qemu(it)),
                 (true, true) => decides(before),
                 (true, false) => range.start > 0 || hole.may_decide(),

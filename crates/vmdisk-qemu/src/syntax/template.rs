@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use vmdisk_source::template::{Syntax, Template};
 
 use super::hole::decides;
-use super::option::has_value;
+use super::option::is_value_of;
 use super::start::Words;
 use super::template_choice::{Choice, State, required, usual};
 use super::text::Text;
@@ -21,7 +21,7 @@ const MAX_BYTES: usize = 4 << 20;
 pub(super) fn template(text: &str) -> Option<Template> {
     let has = |mark: &str| text.contains(mark);
     // Nobody fills in what a process was started with.
-    let may_be = ["{{", "{%", "{#", "<%", "@"].into_iter().any(has) && !has("\0");
+    let may_be = ["{{", "{%", "{#", "<%"].into_iter().any(has) && !has("\0");
     may_be.then(|| Template::of(text, Syntax::Script)).flatten()
 }
 
@@ -119,10 +119,7 @@ fn decide(words: &[Text], from: usize) -> bool {
     (from..words.len()).any(|nth| {
         let word = words[nth].as_str();
         let before = nth.checked_sub(1).map_or("", |it| words[it].as_str());
-        let option = before
-            .strip_prefix('-')
-            .map(|it| it.trim_start_matches('-'));
-        match (word.starts_with('-'), option.is_some_and(has_value)) {
+        match (word.starts_with('-'), is_value_of(before, word)) {
             (true, _) => decides(word),
             (false, true) => decides(before),
             // An image.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use vmdisk_source::template::Branches;
 
-/// The value of each subject of conditions; `None` for a value that no condition names. What is only true or false is
-/// empty or `None`.
+/// The value of each subject of conditions; `None` for a value that no condition names. A subject that is only true or
+/// false is empty or `None`.
 pub(super) type State = BTreeMap<String, Option<String>>;
 
 /// Alternatives with their conditions.
@@ -55,7 +55,7 @@ impl<'t> Choice<'t> {
     /// Adds what an alternative requires; false if that contradicts what is required already.
     fn require(&self, alternative: Option<usize>, state: &mut State) -> bool {
         let own = alternative.unwrap_or(self.tests.len());
-        // What holds says more than what does not.
+        // A condition that holds says more than a condition that does not.
         let holds = self
             .tests
             .get(own)
@@ -165,7 +165,7 @@ fn comparison(code: &str) -> (String, String, bool) {
         .into_iter()
         .find_map(|(parts, is_not)| Some((parts?, is_not)));
     match found {
-        // What is compared may be true as well.
+        // A subject that is compared may be true as well.
         Some(((subject, value), is_not)) => (
             format!("{} ==", subject.trim()),
             value.trim().to_owned(),

@@ -276,7 +276,7 @@ fn tokens(text: &str, syntax: Syntax) -> Vec<Token> {
                 {
                     let is_first = head.is_some_and(|head| is_without_code(&text[head..at]));
                     head = is_first.then_some(at + line);
-                    // What is written before the first command is a comment.
+                    // A value before the first command is a comment.
                     if is_first && kind == Kind::Value {
                         kind = Kind::Blank;
                     }
@@ -478,8 +478,6 @@ fn neutralize(bytes: &mut [u8], span: Span, position: PlaceholderKind, syntax: S
     let is_name = position == PlaceholderKind::Name || syntax != Syntax::Xml;
     match position {
         PlaceholderKind::Attributes => return blank(bytes, span, syntax),
-        // `@NAME@` means nothing to a shell.
-        _ if syntax == Syntax::Script && own.first() == Some(&b'@') => return,
         PlaceholderKind::Name | PlaceholderKind::Value | PlaceholderKind::Unquoted => {}
     }
     for byte in own.iter_mut() {

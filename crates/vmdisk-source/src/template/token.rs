@@ -84,12 +84,11 @@ pub(super) fn token_in_script(before: &str, rest: &str) -> Option<(usize, Kind, 
                 !code.contains('\n') && (is_spaced(next) || !code.contains([',', '"', '\'']))
             }
             [b'{', b'%' | b'#', next, ..] | [b'<', b'%', next, ..] => is_spaced(next),
-            [b'@', ..] => true,
             _ => false,
         };
     let found = is_template.then(|| token(before, rest)).flatten();
-    // The reader sees `{{…}}` or `@…@`.
-    found.filter(|(length, ..)| *length > 4 || rest.starts_with('@'))
+    // The reader sees `{{…}}`.
+    found.filter(|(length, ..)| *length > 4)
 }
 
 /// A variable, or a place of a format.
