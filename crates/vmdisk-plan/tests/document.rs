@@ -1,7 +1,7 @@
 //! Specs as documents: edits, allowances and mistakes at their places.
 
 use vmdisk_facts::{Facts, Target};
-use vmdisk_model::{CacheMode, Change, DiskField, DomainField, FieldPath};
+use vmdisk_model::{CacheMode, Change, DiskField, DomainField, FieldPath, LimitField};
 use vmdisk_plan::SpecDocument;
 use vmdisk_source::apply_edits;
 
@@ -51,6 +51,27 @@ fn a_change_edits_one_key_in_each_style_of_yaml() {
         let edits = document.edits_of_all(text, &planned, std::slice::from_ref(change));
         let edits = edits.unwrap_or_else(|error| panic!("{text}: {error}"));
         assert_eq!(apply_edits(text, &edits).as_deref(), Ok(edited), "{text}");
+    }
+}
+
+#[test]
+fn a_group_is_shown_with_its_key_and_a_value_without() {
+    let text =
+        "version: 1\ndisks:\n- raw: {path: /a}\n  cache: none\n  iotune:\n    total-iops-sec: 5\n";
+    let document = read(text);
+    let planned = document.plan(text, &Facts::default(), &Target::default());
+    let shown = |at| {
+        let place = planned.source_map.place(at).unwrap();
+        place.span.slice(text).unwrap()
+    };
+    let limit = |field| FieldPath::Iotune(0, field);
+    for (at, expected) in [
+        (FieldPath::Domain(DomainField::Devices), "disks:"),
+        (FieldPath::Disk(0, DiskField::Cache), "none"),
+        (limit(LimitField::Limits), "iotune:"),
+        (limit(LimitField::TotalIops), "5"),
+    ] {
+        assert_eq!(shown(at), expected, "{at:?}");
     }
 }
 

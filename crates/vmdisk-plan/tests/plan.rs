@@ -46,6 +46,22 @@ fn an_existing_image_is_not_new_after_a_plan() {
 }
 
 #[test]
+fn only_what_a_plan_makes_is_no_longer_missing() {
+    let missing = "files:\n- {path: /dev/fast/new, present: false}\n- {path: /ext4/gone.img, present: false}\n";
+    let facts = common::host::HOST.replace("files:\n", missing);
+    let facts = Facts::from_yaml(&facts).unwrap().facts;
+    let after = facts_after(&facts, &planned(&["lvm:fast/new,size=1G"]));
+    let missing: Vec<&str> = after
+        .files
+        .iter()
+        .filter(|file| file.is_missing())
+        .map(|file| file.path.as_str())
+        .collect();
+    assert_eq!(missing, ["/ext4/gone.img"]);
+    assert_eq!(after.files.len(), facts.files.len() - 1);
+}
+
+#[test]
 fn what_no_choice_can_make_work_is_refused_with_its_place() {
     for (disk, fault) in [
         (
