@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::ansi_quotes;
 use super::hole::UNSET;
 use super::shell_state::{Shell, Value, joined, literal};
 use super::text::Text;
@@ -95,12 +96,14 @@ impl Expander<'_> {
                     self.at = (self.at + 1).min(self.end);
                 }
                 '$' if has_quotes && !self.is_quoted && self.text().starts_with("$'") => {
-                    let text = &self.text()[2..];
-                    let length = text.find('\'').unwrap_or(text.len());
-                    let plain = text[..length].replace("\\n", "\n").replace("\\t", "\t");
-                    let span = self.source.span(self.at..self.at + length + 2);
-                    self.word().push_escape(&plain, span);
-                    self.at = (self.at + length + 3).min(self.end);
+                    self.ansi_quoted();
+                }
+                // Text for translation.
+                '$' if has_quotes && !self.is_quoted && self.text().starts_with("$\"") => {
+                    self.at += 1;
+                }
+                '<' | '>' if has_quotes && !self.is_quoted && self.text()[1..].starts_with('(') => {
+                    self.process();
                 }
                 '"' if has_quotes => {
                     self.word();
@@ -115,7 +118,7 @@ impl Expander<'_> {
                     self.at += 1;
                 }
                 _ => {
-                    let special = |letter: char| "'\"\\$` \t\n\r".contains(letter);
+                    let special = |letter: char| "'\"\\$`<> \t\n\r".contains(letter);
                     let rest = &self.text()[first.len_utf8()..];
                     let length = rest.find(special).unwrap_or(rest.len());
                     self.take(first.len_utf8() + length);
@@ -123,6 +126,30 @@ impl Expander<'_> {
             }
         }
         self.end_word();
+    }
+
+    /// `$'…'`
+    fn ansi_quoted(&mut self) {
+        let start = self.at;
+        let (value, length) = ansi_quotes::value(&self.text()[2..]);
+        self.at = start + 2 + length;
+        let span = self.source.span(start..self.at);
+        match value {
+            Some(value) => self.word().push_escape(&value, span),
+            None => {
+                let hole = self.shell.hole("$'…'", span, "its bytes are not UTF-8");
+                self.word().push_part(&hole, 0..hole.as_str().len());
+            }
+        }
+    }
+
+    /// `<(…)` and `>(…)`: the name of a pipe.
+    fn process(&mut self) {
+        let start = self.at;
+        let length = closed(&self.text()[1..], '(', ')');
+        self.at = length.map_or(self.end, |length| start + 1 + length);
+        let hole = joined(&self.hole(start, "the shell names a pipe here").words);
+        self.word().push_part(&hole, 0..hole.as_str().len());
     }
 
     fn backslash(&mut self) {
@@ -296,7 +323,7 @@ impl Expander<'_> {
             None => text.to_owned(),
             Some(length) => {
                 let close = match text.get(..2) {
-                    Some("$(") => ")",
+                    Some("$(" | "<(" | ">(") => ")",
                     Some("${") => "}",
                     _ => "`",
                 };

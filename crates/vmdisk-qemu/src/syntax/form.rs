@@ -6,6 +6,7 @@ use vmdisk_source::Span;
 use vmdisk_source::template::Template;
 
 use super::batch::{self, is_batch};
+use super::brace_expansion::may_have_braces;
 use super::folder::Folder;
 use super::hole::{Command, Decisions, Evaluated};
 use super::json_text;
@@ -269,9 +270,14 @@ pub fn variable_at(text: &str, offset: usize) -> Option<(Span, String)> {
     Some((*span, format!("`{name}` is {}", values.join(" or "))))
 }
 
+/// True if a text has a process substitution.
+fn has_process(text: &str) -> bool {
+    text.contains("<(") || text.contains(">(")
+}
+
 fn shell(text: &str, given: &BTreeMap<String, String>) -> Result<Vec<Words>, ReadFailure> {
     let form = CommandLineForm::Shell;
-    let has_expansions = text.contains(['$', '`']);
+    let has_expansions = text.contains(['$', '`']) || has_process(text) || may_have_braces(text);
     let is_log = text.contains(": starting up libvirt version");
     if let Some(language) = declared(text) {
         return Err(foreign(text, language));

@@ -1,7 +1,9 @@
 //! Forms of command lines: files, shells, JSON, key=value.
 
+mod ansi_quotes;
 mod arithmetic;
 mod batch;
+mod brace_expansion;
 mod expansion;
 pub(crate) mod folder;
 pub(crate) mod form;

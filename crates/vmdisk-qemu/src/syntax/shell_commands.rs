@@ -6,11 +6,11 @@ use std::rc::Rc;
 use vmdisk_source::Span;
 
 use super::arithmetic::{self, Numbers};
+use super::brace_expansion;
 use super::expansion::{self, Mode};
 use super::hole::Command;
 use super::program::{is_program, is_program_variable};
 use super::script_text::{MAX_DEPTH, Script};
-use super::shell_output::braces;
 use super::shell_state::{ARGUMENTS, Done, Flow, PLACE, Shell, Value, joined, literal};
 use super::shell_words::TokenKind;
 use super::text::Text;
@@ -33,19 +33,20 @@ impl Shell {
 
     pub(super) fn words(&mut self, script: &Script, at: usize) -> Vec<Text> {
         let range = script.tokens.get(at).map_or(0..0, |it| it.range.clone());
-        let raw = &script.text.as_str()[range.clone()];
-        let has_braces = raw.contains('{') && !self.is_posix;
-        if has_braces
-            && !raw.contains(['"', '\'', '$', '\\', '`'])
-            && let Some(words) = braces(raw)
-        {
+        let has_braces = script.text.as_str()[range.clone()].contains('{') && !self.is_posix;
+        if has_braces && let Some(raw) = brace_expansion::expand(&script.text.part(range.clone())) {
+            // Several words have parts of this text, so none is edited.
             let place = script.text.span(range);
-            let word = |word: String| {
-                let mut text = Text::empty(place.start);
-                text.push_escape(&word, place);
-                text
-            };
-            return words.into_iter().map(word).collect();
+            let words = raw.iter().flat_map(|raw| {
+                let length = raw.as_str().len();
+                expansion::expand(self, raw, 0..length, Mode::Words, None)
+            });
+            let words = words.map(|word| {
+                let mut moved = Text::empty(place.start);
+                moved.push_moved(&word, 0..word.as_str().len(), place);
+                moved
+            });
+            return words.collect();
         }
         expansion::expand(self, &script.text, range, Mode::Words, None)
     }

@@ -150,34 +150,3 @@ fn printed(name: &str, arguments: &[Text]) -> Option<Text> {
         _ => None,
     }
 }
-
-/// The words that braces stand for: `d{1..3}`, `{a,b}.img`.
-pub(super) fn braces(text: &str) -> Option<Vec<String>> {
-    let open = text.find('{')?;
-    let close = open + text[open..].find('}')?;
-    let (before, inner, after) = (&text[..open], &text[open + 1..close], &text[close + 1..]);
-    let middle: Vec<String> = match inner.split_once("..") {
-        Some((first, last)) => {
-            if let (Ok(first), Ok(last)) = (first.parse::<char>(), last.parse::<char>())
-                && first.is_ascii_lowercase()
-                && last.is_ascii_lowercase()
-                && first < last
-            {
-                let letters: Vec<String> = (first..=last).map(String::from).collect();
-                return braces(&format!("{before}{{{}}}{after}", letters.join(",")));
-            }
-            let (first, last): (i64, i64) = (first.parse().ok()?, last.parse().ok()?);
-            if first > last || last - first > 1000 || inner.starts_with('0') && inner.len() > 4 {
-                return None;
-            }
-            (first..=last).map(|number| number.to_string()).collect()
-        }
-        None if inner.contains(',') => inner.split(',').map(str::to_owned).collect(),
-        None => return None,
-    };
-    let rests = braces(after).unwrap_or_else(|| vec![after.to_owned()]);
-    let all = middle
-        .iter()
-        .flat_map(|it| rests.iter().map(move |rest| format!("{before}{it}{rest}")));
-    (middle.len() * rests.len() <= 1000).then(|| all.collect())
-}

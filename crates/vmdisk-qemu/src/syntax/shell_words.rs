@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use vmdisk_source::Span;
 
+use super::ansi_quotes;
 use super::placeholders::configured;
 use super::text::Text;
 use crate::failure::ReadFailure;
@@ -244,7 +245,10 @@ impl<'t> Splitter<'t> {
                 (b'^', Quoting::Shell) if self.continues_batch() => {}
                 // The first prerequisite in a makefile.
                 (b'$', Quoting::Shell) if self.peek(1) == Some(b'<') => self.take(2),
+                // Process substitution is a part of a word.
+                (b'<' | b'>', Quoting::Shell) if self.peek(1) == Some(b'(') => self.substitution(),
                 (b'<' | b'>', Quoting::Shell) => self.redirection()?,
+                (b'$', Quoting::Shell) if self.peek(1) == Some(b'\'') => self.ansi_quoted(),
                 (b'\'', _) => self.quoted(b'\''),
                 (b'"', _) => self.quoted(b'"'),
                 (b'\\', _) => self.backslash()?,
@@ -529,7 +533,17 @@ impl<'t> Splitter<'t> {
         self.take(length);
     }
 
-    /// `$(…)` is kept unchanged: its result is unknown.
+    /// `$'…'`
+    fn ansi_quoted(&mut self) {
+        let source = self.source;
+        let (value, length) = ansi_quotes::value(&source.as_str()[self.at + 2..self.end]);
+        match value {
+            Some(value) => self.escape(&value, 2 + length),
+            None => self.take(2 + length),
+        }
+    }
+
+    /// `$(…)`, `<(…)` and `>(…)` are kept unchanged: the result is unknown.
     fn substitution(&mut self) {
         self.take(self.length_of_parentheses(1));
     }

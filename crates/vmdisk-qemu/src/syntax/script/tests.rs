@@ -75,7 +75,12 @@ fn real(scripts: &[String]) -> Option<Vec<Vec<Vec<String>>>> {
 }
 
 /// Scripts of which everything is known.
-const KNOWN: [&str; 92] = [
+const KNOWN: [&str; 97] = [
+    "qemu-system-x86_64 /srv/{a,b}.img x,{c=1,d='e, f'},\"{g,h}\" {i..k}{1..2} {a{b,c},d}{,e} {x} {5..1..2} {01..10..3} {,} pre{\"a b\",'c'}",
+    "A='p q'; L=(m n); qemu-system-x86_64 {$A,\"${A}s\"}.x \"$A\"{1,2} {\"${L[@]}\",o} file=\\{a,b\\} ${A}{,}",
+    r#"qemu-system-x86_64 $'/srv/\101.img' $'it\'s \x41\u0042\n\t\e[1m\cG\\ \"' a$'b\0c'd $'\q\x' "#,
+    "qemu-system-x86_64 -a $\"b c\" \"$'x'\" \"<(y)\" '>(z)' \\<\\(",
+    "f() { cat >/dev/null; }; qemu-system-x86_64 -a 2> >(f) -b; qemu-system-x86_64 -c < <(echo x) -d",
     "cd /; A=$(cd /usr/bin && pwd); qemu-system-x86_64 $A $(pwd) $PWD",
     "(cd /usr; qemu-system-x86_64 $PWD); x() { cd /; }; x; qemu-system-x86_64 $PWD",
     "A=$(printf ' %q' -a 'b c' '$d,e=~#' '' '~'); eval \"qemu-system-x86_64 $A\"",
@@ -311,6 +316,18 @@ fn a_random_script_has_the_words_that_bash_finds_or_holes() {
 /// A script, and the name of its last hole, with the reason and the possible values.
 const HOLES: &[(&str, &str, &str, &str)] = &[
     ("qemu-system-x86_64 -a $X", "$X", UNSET, ""),
+    (
+        "qemu-system-x86_64 -hda <(pass show x)",
+        "<(pass…)",
+        "the shell names a pipe here",
+        "",
+    ),
+    (
+        "qemu-system-x86_64 -a $'\\xff'",
+        "$'…'",
+        "its bytes are not UTF-8",
+        "",
+    ),
     (
         "qemu-system-x86_64 -a ${1}",
         "${1}",
