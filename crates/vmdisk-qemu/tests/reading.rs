@@ -862,3 +862,52 @@ fn a_memory_object_has_the_memory_of_the_guest_and_is_shared_as_qemu_shares_it()
         }
     }
 }
+
+#[test]
+fn the_commands_of_a_unit_are_those_that_systemd_runs() {
+    let qemu = "qemu-system-x86_64 -S -drive file=/srv/a.img,format=raw,if=virtio";
+    let old = qemu.replace("/srv/a", "/srv/old");
+    let in_shell = qemu.replace("/srv/a", "$$DIR/$NAME");
+    for (service, path) in [
+        (format!("ExecStart=\nExecStart={qemu}"), "/srv/a.img"),
+        (
+            format!("ExecStart={old}\nExecStart=\nExecStart=-{qemu}"),
+            "/srv/a.img",
+        ),
+        (
+            format!(
+                "ExecStart=@/usr/bin/qemu-system-x86_64 vm-web -S {}",
+                &qemu[21..]
+            ),
+            "/srv/a.img",
+        ),
+        (
+            format!("ExecStart=/bin/true ; {qemu} ; /bin/true \\; -x"),
+            "/srv/a.img",
+        ),
+        (format!("ExecStart=/bin/sh -c 'exec {qemu}'"), "/srv/a.img"),
+        (format!("ExecStart=/bin/bash -c \"{qemu}\""), "/srv/a.img"),
+        (
+            format!("Environment=DIR=/srv NAME=a\nExecStart=/bin/sh -c 'exec {in_shell}'"),
+            "/srv/a.img",
+        ),
+        (
+            format!(
+                "Environment=DIR=/srv\nExecStart=:{}",
+                qemu.replace("/srv/a", "/x/${DIR}")
+            ),
+            "/x/${DIR}.img",
+        ),
+    ] {
+        let unit = format!("[Service]\n{service}\n");
+        let document = read(&unit).unwrap_or_else(|failure| panic!("{unit}: {failure}"));
+        let image = document.domain.disks[0].backend.image().unwrap();
+        assert_eq!(image.host_path(), Some(path), "{unit}");
+        assert_eq!(document.domain.disks.len(), 1, "{unit}");
+    }
+    let refused = read(&format!("[Service]\nExecStart={qemu}\nExecStart=\n")).unwrap_err();
+    assert!(
+        refused.to_string().contains("no QEMU command line"),
+        "{refused}"
+    );
+}

@@ -221,7 +221,7 @@ fn evaluation(
     given: &BTreeMap<String, String>,
 ) -> Result<Evaluated, ReadFailure> {
     if form == CommandLineForm::Unit {
-        unit::evaluate(text, given)
+        unit::evaluate(text, given, ways)
     } else if is_makefile(text) {
         makefile::evaluate(text, is_start, ways, given)
     } else if is_batch(text) {

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use vmdisk_source::Span;
 
 use super::folder::Folder;
-use super::hole::{Command, Evaluated, UNSET};
+use super::hole::{Decisions, Evaluated, UNSET};
+use super::shell_state::{PLACE, Shell, Value, literal};
 use super::shell_words::{Quoting, commands};
 use super::text::Text;
 use crate::failure::ReadFailure;
@@ -14,6 +15,7 @@ use crate::failure::ReadFailure;
 pub(super) fn evaluate(
     file: &str,
     given: &BTreeMap<String, String>,
+    decisions: &Decisions,
 ) -> Result<Evaluated, ReadFailure> {
     let mut unit = Unit {
         variables: HashMap::new(),
@@ -32,20 +34,15 @@ pub(super) fn evaluate(
             _ => {}
         }
     }
+    let mut commands = Vec::new();
     for (_, value) in settings.iter().filter(|(key, _)| *key == "ExecStart") {
-        let text = value.slice(file).unwrap_or_default();
-        let marks = text.len() - text.trim_start_matches(['-', '@', ':', '+', '!']).len();
-        let span = Span::new(value.start + marks, value.end);
-        let words = commands(file, span, Quoting::Unit)?.into_iter().flatten();
-        let words: Vec<Text> = words.flat_map(|word| unit.words(&word)).collect();
-        unit.out.commands.push(Command {
-            words,
-            owner: None,
-            folder: unit.folder.clone(),
-            site: span.start,
-        });
+        // An empty value takes back those before it.
+        if value.is_empty() {
+            commands.clear();
+        }
+        commands.extend(unit.commands(file, *value)?);
     }
-    Ok(unit.out)
+    Ok(unit.run(commands, decisions))
 }
 
 /// The folder of `WorkingDirectory=`, which may have a mark and specifiers.
@@ -111,6 +108,60 @@ impl Unit<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The commands of a value of `ExecStart=`, which a word `;` separates.
+    fn commands(&mut self, file: &str, value: Span) -> Result<Vec<Vec<Text>>, ReadFailure> {
+        let mut found = Vec::new();
+        let words = commands(file, value, Quoting::Unit)?;
+        let words: Vec<Text> = words.into_iter().flatten().collect();
+        let is_separator = |word: &Text| word.as_str() == ";" && word.whole().len() == 1;
+        for written in words.split(is_separator) {
+            let Some(first) = written.first() else {
+                continue;
+            };
+            let text = first.as_str();
+            let program = text.trim_start_matches(['-', '@', ':', '+', '!']);
+            let marks = &text[..text.len() - program.len()];
+            let mut words = Vec::new();
+            for (nth, word) in written.iter().enumerate() {
+                match nth {
+                    0 => words.push(self.expand(&word.part(marks.len()..text.len()))),
+                    // The name that the program sees itself by.
+                    1 if marks.contains('@') => {}
+                    _ if word.as_str() == "\\;" => words.push(word.part(1..2)),
+                    _ if marks.contains(':') => words.push(word.clone()),
+                    _ => words.extend(self.words(word)),
+                }
+            }
+            found.push(words);
+        }
+        Ok(found)
+    }
+
+    /// Runs commands as a shell does, so that `sh -c` is a script, with the variables of the unit.
+    fn run(mut self, commands: Vec<Vec<Text>>, decisions: &Decisions) -> Evaluated {
+        let mut shell = Shell {
+            decisions: decisions.clone(),
+            given: self.given.clone(),
+            out: std::mem::take(&mut self.out),
+            stays: self.folder == Folder::Unchanged,
+            read_file: self.file_of_variables,
+            exported: self.variables.keys().cloned().collect(),
+            ..Shell::default()
+        };
+        for (name, value) in self.variables {
+            shell.variables.insert(name, Value::word(value));
+        }
+        for words in commands {
+            match &self.folder {
+                Folder::Unchanged => {}
+                Folder::Known(folder) => shell.set_word(PLACE, literal(folder)),
+                Folder::Unknown => shell.lose_folder(),
+            }
+            shell.run(words);
+        }
+        shell.out
     }
 
     /// The words of one word: `$NAME` alone stands for any number of them.
