@@ -911,3 +911,58 @@ fn the_commands_of_a_unit_are_those_that_systemd_runs() {
         "{refused}"
     );
 }
+
+/// The paths of the first disks of each start, with the target or function that it is in.
+fn images(text: &str) -> Vec<(String, Vec<String>)> {
+    let found = read_all(text, text.len(), &[], &BTreeMap::new())
+        .unwrap_or_else(|failure| panic!("{text}: {failure}"));
+    let start = |document: &Document| {
+        let disks = document.domain.disks.iter();
+        let images = disks.filter_map(|disk| disk.backend.image()?.host_path());
+        let owner = document.start.owner.clone().unwrap_or_default();
+        (owner, images.map(str::to_owned).collect())
+    };
+    found.iter().map(start).collect()
+}
+
+#[test]
+fn a_start_whose_program_a_branch_sets_is_one_in_each_way() {
+    let drive = "-m 512 -drive file=/a.img,format=raw,if=virtio";
+    for name in ["EMU", "Q", "BIN"] {
+        let script = format!(
+            "if [ \"$1\" = arm ]; then {name}=qemu-system-aarch64; else {name}=qemu-system-x86_64; fi\n${name} {drive}\n"
+        );
+        let start = (String::new(), vec!["/a.img".to_owned()]);
+        assert_eq!(images(&script), [start.clone(), start], "{script}");
+    }
+    for (lines, owner) in [
+        ("Q := $(if $(V),,@)\nrun:\n\t$(Q)", "run"),
+        ("run:\n\t$(Q)", "run"),
+        ("run:\n\t@", "run"),
+    ] {
+        let makefile = format!("{lines}qemu-system-x86_64 {drive}\n");
+        let expected = (owner.to_owned(), vec!["/a.img".to_owned()]);
+        assert_eq!(images(&makefile), [expected], "{makefile}");
+    }
+}
+
+#[test]
+fn variables_of_a_target_are_those_of_what_is_made_for_it() {
+    let makefile = "OPTIONS = -m 512 -drive file=/a.img,format=raw,if=virtio\nrun: image\n\tqemu-system-x86_64 $(OPTIONS) $(MORE)\n\
+        debug: OPTIONS += -drive file=/$(NAME).img,format=raw,if=virtio\ndebug: NAME = b\ndebug: run\n\
+        test: OPTIONS := -m 1G -drive file=/t.img,format=raw,if=virtio\ntest: all\nall: run\nimage:\n\ttruncate -s 1G /a.img\n";
+    let of = |owner: &str, images: &[&str]| {
+        (
+            owner.to_owned(),
+            images.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>(),
+        )
+    };
+    let mut found = images(makefile);
+    found.sort();
+    let expected = [
+        of("debug", &["/a.img", "/b.img"]),
+        of("run", &["/a.img"]),
+        of("test", &["/t.img"]),
+    ];
+    assert_eq!(found, expected);
+}

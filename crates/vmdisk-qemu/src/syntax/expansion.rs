@@ -7,6 +7,25 @@ use super::hole::UNSET;
 use super::shell_state::{Shell, Value, joined, literal};
 use super::text::Text;
 
+/// Variables that a shell sets itself, or with `[[ … =~ … ]]`, `select`, `getopts` and `read`.
+const SET_BY_SHELL: [&str; 15] = [
+    "BASHPID",
+    "BASH_REMATCH",
+    "BASH_VERSION",
+    "EPOCHSECONDS",
+    "EUID",
+    "HOSTNAME",
+    "HOSTTYPE",
+    "LINENO",
+    "MACHTYPE",
+    "OSTYPE",
+    "PIPESTATUS",
+    "PPID",
+    "RANDOM",
+    "REPLY",
+    "SECONDS",
+];
+
 /// How a text is expanded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
@@ -378,6 +397,9 @@ impl Expander<'_> {
             }
             "#" => return Err(Value::unknown(COUNT)),
             "0" | "?" | "$" | "!" | "-" | "<" => return Err(Value::unknown("the shell sets it")),
+            _ if SET_BY_SHELL.contains(&name) && !self.shell.variables.contains_key(name) => {
+                return Err(Value::unknown("the shell sets it"));
+            }
             _ => {}
         }
         if let Ok(number) = name.parse::<usize>() {
@@ -414,7 +436,10 @@ impl Expander<'_> {
                 "" => Some(0),
                 index => super::arithmetic::evaluate(index, self.shell),
             };
-            let nth = nth.and_then(|nth| usize::try_from(nth).ok());
+            let nth = nth.and_then(|nth| match nth < 0 {
+                true => value.words.len().checked_add_signed(nth as isize),
+                false => usize::try_from(nth).ok(),
+            });
             let nth = nth.ok_or_else(|| Value::unknown("its index is unknown"))?;
             value.words = value.words.get(nth).into_iter().cloned().collect();
         } else if index == "*" && self.is_quoted {
@@ -447,6 +472,17 @@ impl Expander<'_> {
         if matches!(name, "0" | "BASH_SOURCE") && rest == "%/*" && self.shell.knows_its_folder() {
             return Value::word(literal("."));
         }
+        // Arguments and members are counted and changed before they are joined.
+        let changes = !rest.is_empty()
+            && !rest
+                .trim_start_matches(':')
+                .starts_with(['-', '=', '+', '?']);
+        let is_starred = (name == "*" || index == "*") && (counts || changes);
+        let (name, index) = match (name, index) {
+            ("*", _) if is_starred => ("@", index),
+            (_, "*") if is_starred => (name, "@"),
+            _ => (name, index),
+        };
         let found = match is_indirect {
             true => self.indirect(name, index),
             false => self.find(name, index),
@@ -490,6 +526,9 @@ impl Expander<'_> {
             ("", None) | ("?", None) => self.unset(start),
             ("", Some(value)) if rest.is_empty() => value,
             ("", Some(value)) => match self.part(name == "@", value, rest) {
+                Some(value) if is_starred && self.is_quoted => {
+                    Value::word(self.shell.starred(&value.words))
+                }
                 Some(value) => value,
                 None => self.hole(start, "its form is not known here"),
             },

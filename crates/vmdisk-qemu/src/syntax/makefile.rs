@@ -62,11 +62,13 @@ pub(super) fn evaluate(
     make.read();
     for rule in std::mem::take(&mut make.rules) {
         for (nth, line) in rule.recipe.iter().enumerate() {
-            let bare = line.as_str().trim_start_matches(['@', '-', '+', ' ', '\t']);
+            let bare = line.as_str().trim_start_matches(MARKS);
             let start = line.as_str().len() - bare.len();
             make.used.clear();
             make.local = rule.local.clone();
             let text = make.expand(&line.part(start..line.as_str().len()), 0);
+            let marks = text.as_str().len() - text.as_str().trim_start_matches(MARKS).len();
+            let text = text.part(marks..text.as_str().len());
             if make.bytes > script::MAX_BYTES {
                 let message = "the variables of the makefile expand to too much text";
                 return Err(ReadFailure::new(rule.recipe[nth].whole(), message));
@@ -90,8 +92,11 @@ struct Variable {
     unknown: Option<&'static str>,
 }
 
+#[derive(Clone)]
 struct Rule {
     target: String,
+    /// The targets that are made before it.
+    needs: Vec<String>,
     recipe: Vec<Text>,
     /// The variables of the target, and those that make sets for it.
     local: HashMap<String, Variable>,
@@ -101,8 +106,8 @@ struct Make<'t> {
     file: &'t str,
     variables: HashMap<String, Variable>,
     rules: Vec<Rule>,
-    /// Variables of targets: the targets, the name and the value.
-    specific: Vec<(Vec<String>, String, Variable)>,
+    /// Variables of targets: the targets, the name, the operator and the value.
+    specific: Vec<(Vec<String>, String, String, Variable)>,
     /// For each open condition, whether its part is read: `None` if that is unknown.
     branches: Vec<Option<bool>>,
     /// A file that the makefile reads.
@@ -116,6 +121,9 @@ struct Make<'t> {
     out: Evaluated,
     bytes: usize,
 }
+
+/// What may stand before a command of a recipe, also as the value of a variable.
+const MARKS: [char; 5] = ['@', '-', '+', ' ', '\t'];
 
 /// Variables within each other, at most.
 const MAX_DEPTH: usize = 32;
@@ -169,12 +177,60 @@ impl Make<'_> {
                 }
             }
         }
-        for (names, name, variable) in std::mem::take(&mut self.specific) {
-            let rules = self.rules.iter_mut();
-            for rule in rules.filter(|rule| names.contains(&rule.target)) {
-                rule.local.insert(name.clone(), variable.clone());
+        self.specify();
+    }
+
+    /// Gives the variables of a target to its rule, and to a copy of each rule that is made for it.
+    fn specify(&mut self) {
+        let mut values: BTreeMap<String, HashMap<String, Variable>> = BTreeMap::new();
+        for (targets, name, operator, variable) in std::mem::take(&mut self.specific) {
+            for target in targets {
+                let of_target = values.entry(target).or_default();
+                let before = of_target.get(&name).or_else(|| self.variables.get(&name));
+                let variable = match (operator.as_str(), before.cloned()) {
+                    ("?=", Some(_)) => continue,
+                    ("+=", Some(before)) => self.joined(before, variable.clone()),
+                    _ => variable.clone(),
+                };
+                of_target.insert(name.clone(), variable);
             }
         }
+        if values.is_empty() {
+            return;
+        }
+        let mut numbers: HashMap<String, Vec<usize>> = HashMap::new();
+        for (nth, rule) in self.rules.iter().enumerate() {
+            numbers.entry(rule.target.clone()).or_default().push(nth);
+        }
+        for (target, values) in values {
+            for nth in needed(&self.rules, &numbers, &target) {
+                let rule = &mut self.rules[nth];
+                if rule.target == target {
+                    rule.local.extend(values.clone());
+                    continue;
+                }
+                self.bytes += rule.recipe.iter().map(Text::bytes).sum::<usize>();
+                if self.bytes <= script::MAX_BYTES && !rule.recipe.is_empty() {
+                    let mut copy = rule.clone();
+                    copy.target.clone_from(&target);
+                    copy.local.extend(values.clone());
+                    self.rules.push(copy);
+                }
+            }
+        }
+    }
+
+    /// A value with another one added to it.
+    fn joined(&mut self, mut known: Variable, added: Variable) -> Variable {
+        let mut value = added.value;
+        if known.is_expanded {
+            value = self.expand(&value, 0);
+        }
+        let start = Span::empty(value.whole().start);
+        known.value.push_escape(" ", start);
+        known.value.push_part(&value, 0..value.as_str().len());
+        known.unknown = known.unknown.or(added.unknown);
+        known
     }
 
     fn add_recipe(&mut self, targets: &[usize], start: usize, end: usize) {
@@ -213,7 +269,8 @@ impl Make<'_> {
         if let Some((name, operator, value)) = assignment(file, body, end) {
             let value = self.value(value, end);
             let variable = self.variable(operator, value);
-            self.specific.push((names, name, variable));
+            let operator = operator.to_owned();
+            self.specific.push((names, name, operator, variable));
             return;
         }
         let inline = rest.find(';').map(|semicolon| after + semicolon);
@@ -222,8 +279,10 @@ impl Make<'_> {
             targets.push(self.rules.len());
             let local = self.automatic(name, needs.as_str());
             let recipe = inline.map(|semicolon| self.text(semicolon + 1, end));
+            let needs = needs.as_str().split_whitespace().map(str::to_owned);
             self.rules.push(Rule {
                 target: name.clone(),
+                needs: needs.collect(),
                 recipe: recipe.into_iter().collect(),
                 local,
             });
@@ -329,22 +388,12 @@ impl Make<'_> {
         if self.is_read().is_none() {
             variable.unknown = Some("a branch sets it");
         }
-        match self.variables.get_mut(&name).filter(|_| operator == "+=") {
-            Some(known) => {
-                let mut value = variable.value;
-                if known.is_expanded {
-                    value = self.expand(&value, 0);
-                }
-                if let Some(known) = self.variables.get_mut(&name) {
-                    known
-                        .value
-                        .push_escape(" ", Span::empty(value.whole().start));
-                    known.value.push_part(&value, 0..value.as_str().len());
-                    known.unknown = known.unknown.or(variable.unknown);
-                }
-            }
-            None => drop(self.variables.insert(name, variable)),
+        if operator == "+="
+            && let Some(known) = self.variables.remove(&name)
+        {
+            variable = self.joined(known, variable);
         }
+        self.variables.insert(name, variable);
     }
 
     /// The variables that make sets for a rule.
@@ -624,6 +673,22 @@ impl Make<'_> {
         let value = self.expand(&moved(text, Span::empty(0)), depth + 1);
         (!value.has_hole()).then(|| value.as_str().to_owned())
     }
+}
+
+/// The rules that are run to make a target.
+fn needed(rules: &[Rule], numbers: &HashMap<String, Vec<usize>>, target: &str) -> Vec<usize> {
+    let mut reached = HashSet::from([target]);
+    let mut open = vec![target];
+    let mut found = Vec::new();
+    while let Some(next) = open.pop() {
+        let of_target = numbers.get(next).into_iter().flatten();
+        for nth in of_target.copied() {
+            let needs = rules[nth].needs.iter().map(String::as_str);
+            open.extend(needs.filter(|need| reached.insert(need)));
+            found.push(nth);
+        }
+    }
+    found
 }
 
 /// The end of a line with those that continue it.

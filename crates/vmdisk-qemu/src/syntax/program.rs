@@ -19,6 +19,12 @@ fn program_name(word: &str) -> &str {
     let default = variable.and_then(|variable| Some(variable.split_once(":-")?.1));
     let path = default.unwrap_or(word);
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+    // `$(Q)qemu-system-x86_64`: what hides a command of make, or where programs are.
+    let rest = name
+        .strip_prefix("$(")
+        .and_then(|rest| rest.split_once(')'))
+        .or_else(|| name.strip_prefix("${")?.split_once('}'));
+    let name = rest.map_or(name, |(_, name)| name);
     name.strip_suffix(".exe").unwrap_or(name)
 }
 

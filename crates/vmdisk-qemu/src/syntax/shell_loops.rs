@@ -43,9 +43,11 @@ impl Shell {
         Self::expect(script, at, "do");
         let body = *at;
         let is_known = |word: &Text| !word.has_hole() && !word.as_str().contains(['*', '?', '{']);
-        if !words.iter().all(is_known) {
+        let is_asked = script.word(start) == Some("select");
+        if is_asked || !words.iter().all(is_known) {
             // Options of the caller.
-            let is_caller = matches!(words.as_slice(), [word] if word.as_str() == "$@");
+            let is_caller =
+                !is_asked && matches!(words.as_slice(), [word] if word.as_str() == "$@");
             script.skip_lines(at);
             let reads_options = is_caller && script.word(*at) == Some("case");
             let assumed = reads_options.then_some(false);

@@ -51,6 +51,7 @@ pub(crate) fn explore(
             });
             match open {
                 Some(key) => next = next.or(Some(key)),
+                None if !is_certain(&command.words) => {}
                 None => add(
                     &mut found,
                     start((text, form), &script, nth, &decisions, &known)?,
@@ -71,6 +72,12 @@ pub(crate) fn explore(
     }
     found.sort_by_key(|words| words.program.as_ref().map(|it| it.whole().start));
     Ok(found)
+}
+
+/// True unless only a branch that nothing decides may make it a start.
+fn is_certain(words: &[Text]) -> bool {
+    let first = words[0].as_str();
+    is_start(words) || is_program(first) || is_program_variable(first)
 }
 
 fn add(found: &mut Vec<Words>, words: Words) -> Result<(), ReadFailure> {
@@ -95,12 +102,18 @@ fn add(found: &mut Vec<Words>, words: Words) -> Result<(), ReadFailure> {
 ///
 /// One at a known place is a start in each of its ways, also without options.
 fn starts_of(script: &Evaluated, known: &HashSet<Span>) -> Vec<usize> {
-    let is_known = |words: &[Text]| {
-        let first = words[0].as_str();
-        (is_program(first) || is_program_variable(first)) && known.contains(&words[0].whole())
+    let is_known = |words: &[Text]| is_certain(words) && known.contains(&words[0].whole());
+    // `$EMULATOR`, which a branch sets to a QEMU.
+    let may_be_qemu = |word: &Text| {
+        let hole = word
+            .hole_at(0)
+            .and_then(|(_, hole)| script.holes.get(hole as usize));
+        hole.is_some_and(|hole| hole.values.iter().any(|it| is_program(it)))
     };
     let commands = script.commands.iter().enumerate();
-    let starts = commands.filter(|(_, it)| is_start(&it.words) || is_known(&it.words));
+    let starts = commands.filter(|(_, it)| {
+        is_start(&it.words) || is_known(&it.words) || it.words.iter().any(may_be_qemu)
+    });
     starts.map(|(nth, _)| nth).collect()
 }
 

@@ -75,7 +75,8 @@ fn real(scripts: &[String]) -> Option<Vec<Vec<Vec<String>>>> {
 }
 
 /// Scripts of which everything is known.
-const KNOWN: [&str; 97] = [
+const KNOWN: [&str; 98] = [
+    "set -- /a '/b c' d; L=(x 'y z' w); qemu-system-x86_64 \"${*:1:1}\" \"${*:2}\" \"${L[*]:1}\" \"${L[*]/#/-}\" ${#L[*]} \"${#L[*]}\" ${L[-1]} \"${L[-2]}\" \"${*:-q}\" \"${*%c}\"",
     "qemu-system-x86_64 /srv/{a,b}.img x,{c=1,d='e, f'},\"{g,h}\" {i..k}{1..2} {a{b,c},d}{,e} {x} {5..1..2} {01..10..3} {,} pre{\"a b\",'c'}",
     "A='p q'; L=(m n); qemu-system-x86_64 {$A,\"${A}s\"}.x \"$A\"{1,2} {\"${L[@]}\",o} file=\\{a,b\\} ${A}{,}",
     r#"qemu-system-x86_64 $'/srv/\101.img' $'it\'s \x41\u0042\n\t\e[1m\cG\\ \"' a$'b\0c'd $'\q\x' "#,
@@ -316,6 +317,18 @@ fn a_random_script_has_the_words_that_bash_finds_or_holes() {
 /// A script, and the name of its last hole, with the reason and the possible values.
 const HOLES: &[(&str, &str, &str, &str)] = &[
     ("qemu-system-x86_64 -a $X", "$X", UNSET, ""),
+    (
+        "select v in none unsafe; do break; done; qemu-system-x86_64 -a $v",
+        "$v",
+        "a loop sets it",
+        "",
+    ),
+    (
+        "A=a.raw; [[ $A =~ \\.([a-z]+)$ ]]; qemu-system-x86_64 -a ${BASH_REMATCH[1]}",
+        "${BASH_REMATCH[1]}",
+        "the shell sets it",
+        "",
+    ),
     (
         "qemu-system-x86_64 -hda <(pass show x)",
         "<(pass…)",
