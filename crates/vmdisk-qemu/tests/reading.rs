@@ -966,3 +966,24 @@ fn variables_of_a_target_are_those_of_what_is_made_for_it() {
     ];
     assert_eq!(found, expected);
 }
+
+#[test]
+fn a_disk_is_not_the_value_of_the_option_before_it() {
+    let drive = "-drive file=/a.img,format=raw,if=virtio";
+    for before in ["-enable-sync-profile", "-frobnicate", "-serial", "-m"] {
+        let line = format!("qemu-system-x86_64 {before} {drive}");
+        assert_eq!(
+            images(&line),
+            [(String::new(), vec!["/a.img".to_owned()])],
+            "{line}"
+        );
+    }
+    let text = format!("A=\"{drive}\"; qemu-system-x86_64 -m 512 \"$A\" -device virtio-rng-pci\n");
+    let document = read(&text).unwrap();
+    assert_eq!(document.domain.disks, []);
+    let message = "`-drive` and its value are one word, which QEMU does not know as an option";
+    assert_eq!(
+        problems(&document, &text),
+        [(drive.to_owned(), message.to_owned())]
+    );
+}

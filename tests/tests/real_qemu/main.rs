@@ -16,6 +16,7 @@ mod injection;
 mod interfaces;
 mod matrix;
 mod network;
+mod options;
 mod qemu;
 mod removed;
 mod sources;

@@ -2,6 +2,7 @@
 
 use vmdisk_source::Span;
 
+use super::hole::may_be_disk;
 use super::json_text;
 use super::pairs;
 use super::properties::{Properties, Property};
@@ -150,14 +151,18 @@ impl OptionList {
 const WITHOUT_VALUE: &[&str] = &[
     "S",
     "alt-grab",
+    "async-teardown",
+    "audio-help",
     "ctrl-grab",
     "curses",
     "daemonize",
     "enable-fips",
     "enable-kvm",
+    "enable-sync-profile",
     "full-screen",
     "h",
     "help",
+    "jitdump",
     "mem-prealloc",
     "no-acpi",
     "no-fd-bootchk",
@@ -172,22 +177,25 @@ const WITHOUT_VALUE: &[&str] = &[
     "nodefconfig",
     "nographic",
     "only-migratable",
+    "perfmap",
     "portrait",
     "preconfig",
     "s",
     "sdl",
     "semihosting",
+    "show-cursor",
     "singlestep",
     "snapshot",
     "usb",
     "version",
     "win2k-hack",
     "xen-attach",
+    "xen-domid-restrict",
 ];
 
 /// True unless an option has no value.
 pub(super) fn has_value(name: &str) -> bool {
-    !WITHOUT_VALUE.contains(&name)
+    !WITHOUT_VALUE.contains(&name) && !name.contains([' ', '\t', '\n'])
 }
 
 /// True for a word that is the value of the option before it.
@@ -317,10 +325,22 @@ pub(crate) fn options(
             continue;
         };
         let name = name.strip_prefix('-').unwrap_or(name);
-        let value = if !has_value(name) {
-            None
-        } else {
-            arguments.next().map(|(_, value)| value.clone())
+        if let Some((option, _)) = name.split_once([' ', '\t', '\n']) {
+            faults.push(Fault {
+                span: word.whole(),
+                message: format!(
+                    "`-{option}` and its value are one word, which QEMU does not know as an option"
+                ),
+                help:
+                    "write them as two words; an unquoted variable or an array gives several words"
+                        .to_owned(),
+            });
+        }
+        // A disk is not the value of an option that is not known here, or whose value is missing.
+        let is_value = |next: &Text| has_value(name) && !may_be_disk(next.as_str());
+        let value = match arguments.clone().next() {
+            Some((_, next)) if is_value(next) => arguments.next().map(|(_, value)| value.clone()),
+            _ => None,
         };
         let mut span = word.whole();
         if let Some(value) = &value {
