@@ -50,12 +50,31 @@ fn disk_format(text: &str) -> Result<(Option<String>, Format), String> {
 /// Reads `NAME=VALUE`.
 fn value(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
-    // The variables of templates have members.
-    let is_name = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.');
-    match !name.is_empty() && name.chars().all(is_name) {
+    match is_name(name) {
         true => Ok((name.to_owned(), value.to_owned())),
         false => Err(format!("`{name}` is not the name of a variable")),
     }
+}
+
+/// True for the name of a variable. Those of templates have members.
+fn is_name(text: &str) -> bool {
+    let is_part = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.');
+    !text.is_empty() && text.chars().all(is_part)
+}
+
+/// True for a word that is a variable: `$NAME`, `${NAME}`, `$(NAME)` of make, `%NAME%`, `@NAME@` or `{{ NAME }}`. The name of a
+/// command in `$(…)` has small letters.
+fn is_variable(word: &str) -> bool {
+    let between = |open: &str, close: &str| word.strip_prefix(open)?.strip_suffix(close);
+    let of_make =
+        between("$(", ")").filter(|name| !name.contains(|it: char| it.is_ascii_lowercase()));
+    let name = between("${", "}")
+        .or(of_make)
+        .or_else(|| between("%", "%"))
+        .or_else(|| between("@", "@"))
+        .or_else(|| between("{{", "}}")?.split('|').next())
+        .or_else(|| word.strip_prefix('$'));
+    name.is_some_and(|name| is_name(name.trim()))
 }
 
 /// A line about words of command lines that may be any options, if there are such words.
@@ -65,9 +84,13 @@ pub(crate) fn unknown_words(words: &BTreeSet<String>) -> String {
         1 => "1 word of the command line is".to_owned(),
         number => format!("{number} words of the command line are"),
     };
+    let help = match words.iter().any(|word| is_variable(word)) {
+        true => "; give values with --set NAME=VALUE",
+        false => "",
+    };
     let words = words.iter().take(8).map(|word| format!("`{}`", line(word)));
     let words = words.collect::<Vec<_>>().join(", ");
-    format!("{number} unknown: {words}; give values with --set NAME=VALUE\n")
+    format!("{number} unknown: {words}{help}\n")
 }
 
 /// The start that was asked for, by its number or its name; without one the only start, or that of a run without arguments

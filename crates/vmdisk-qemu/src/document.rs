@@ -48,6 +48,8 @@ pub struct Document {
     pub firmware: Option<FlashFirmware>,
     /// Files named by `-readconfig` and not given: their contents are unknown.
     pub config_files: Vec<String>,
+    /// True if it names such a file, also one whose name is unknown.
+    pub(crate) is_open: bool,
     /// Names of iothreads, including iothreads without an object.
     pub(crate) iothread_names: BTreeMap<IoThreadId, String>,
     pub(crate) slots: Slots,

@@ -49,7 +49,7 @@ impl Document {
 /// The names of the empty drives that QEMU certainly adds to the machine, or that options without an id define.
 pub(crate) fn reserved_names(document: &Document, index: &Index<'_>) -> Vec<&'static str> {
     let drives = document.defaults.drives.unwrap_or_default();
-    let is_open = index.has(UNKNOWN_WORD) || !document.config_files.is_empty();
+    let is_open = index.has(UNKNOWN_WORD) || document.is_open;
     let is_placed = |drive: Members<'_>| {
         ["index", "bus", "unit"]
             .iter()

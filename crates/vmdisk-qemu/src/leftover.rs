@@ -77,6 +77,12 @@ pub(crate) fn leftovers(
                 let is_unknown = holes.is_empty() || holes.iter().any(|hole| hole.may_decide());
                 found.mark_unknown(is_unknown);
             }
+            // The file has a name that only the shell knows.
+            (READCONFIG, _) if option.text.as_ref().is_some_and(Text::has_hole) => {
+                let name = option.text.as_ref().map_or("", Text::as_str);
+                found.push(option, name.to_owned(), false);
+                found.mark_unknown(true);
+            }
             ("object", Some(object)) => found.object(option, object, lowered.is_read_object(nth)),
             (name, Some(properties)) if IN_PARTS.contains(&name) => {
                 let has_firmware = std::mem::take(&mut found.is_firmware);

@@ -94,7 +94,10 @@ impl Parsed {
         let mut all = OptionList::default();
         let mut files = files.iter();
         for option in options {
-            let named = (option.name == READCONFIG).then(|| (option.span, option.text.clone()));
+            let named = (option.name == READCONFIG).then(|| {
+                let name = option.text.clone().filter(|name| !name.has_hole());
+                (option.span, name)
+            });
             all.push(option)?;
             let Some((span, name)) = named else { continue };
             match name.as_ref().and_then(|_| files.next()) {

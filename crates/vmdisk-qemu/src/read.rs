@@ -129,6 +129,7 @@ fn document(parsed: Parsed) -> Document {
         kept,
         others,
         firmware: firmware.firmware,
+        is_open: !parsed.missing_files().is_empty(),
         config_files: missing.filter_map(|(_, name)| name.clone()).collect(),
         iothread_names,
         slots: noted.slots,

@@ -645,3 +645,45 @@ fn a_help_has_the_word_of_the_script_and_not_its_value() {
         assert!(run.stdout.contains(&help), "{text}: {run:?}");
     }
 }
+
+#[test]
+fn a_given_value_takes_nothing_away_and_is_advised_where_it_helps() {
+    let array = "A=(-m 512 -drive file=/srv/a.img,format=raw,if=virtio,cache=unsafe)\n\
+                 for f in /srv/*.img; do A+=(-drive \"file=$f,format=raw,if=virtio\"); done\n\
+                 qemu-system-x86_64 \"${A[@]}\"\n";
+    let config = "CFG=$(mktemp); echo >\"$CFG\"\nqemu-system-x86_64 -readconfig \"$CFG\"\n";
+    let place = Place::with(&[
+        ("array.sh", array),
+        ("config.sh", config),
+        ("argument.sh", "qemu-system-x86_64 -readconfig \"$1\"\n"),
+        (
+            "folder.sh",
+            "qemu-system-x86_64 -readconfig \"$D/vm.cfg\"\n",
+        ),
+        (
+            "vm.cfg",
+            "[drive]\n  file = \"/a.img\"\n  if = \"virtio\"\n",
+        ),
+        // Files that are named as the shell writes what it replaces.
+        ("$1", "[drive]\n  file = \"/a.img\"\n"),
+        ("$(mktemp)", "[drive]\n  file = \"/a.img\"\n"),
+    ]);
+    for words in [&[][..], &["--set", "A=-snapshot"], &["--set", "A="]] {
+        let run = place.run(&[&["lint", "array.sh"], words].concat());
+        assert!(run.stdout.contains("[cache-unsafe]"), "{words:?}: {run:?}");
+    }
+    for (name, unknown) in [
+        ("config.sh", "unknown: `$(mktemp)`\n"),
+        (
+            "argument.sh",
+            "unknown: `$1`; give values with --set NAME=VALUE\n",
+        ),
+    ] {
+        let run = place.run(&["lint", name]);
+        assert_eq!(run.code, 0, "{run:?}");
+        assert!(run.stderr.contains("no findings in 1 file"), "{run:?}");
+        assert!(run.stderr.ends_with(unknown), "{run:?}");
+    }
+    let run = place.run(&["lint", "folder.sh", "--set", "D=."]);
+    assert!(run.stdout.contains("[format-missing]"), "{run:?}");
+}

@@ -106,7 +106,7 @@ const BUILT_IN: &[&str] = &[
 ];
 
 pub(super) fn check(line: &Line<'_>, report: &mut Report) {
-    if !line.document.config_files.is_empty() {
+    if line.document.is_open {
         return;
     }
     let present = Present::of(&line.index);

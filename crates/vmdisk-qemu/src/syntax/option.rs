@@ -75,6 +75,23 @@ fn unclosed(arguments: &[Text]) -> Vec<Fault> {
     unclosed.map(fault).collect()
 }
 
+/// An option and its value in one word, such as that of a quoted variable.
+fn one_word(name: &str, word: &Text) -> Option<Fault> {
+    let (option, _) = name.split_once([' ', '\t', '\n'])?;
+    Some(Fault {
+        span: word.whole(),
+        message: format!(
+            "`-{option}` and its value are one word, which QEMU does not know as an option"
+        ),
+        help: "write two words; an unquoted variable or an array gives several".to_owned(),
+    })
+}
+
+/// True if a word is the value of an option. A disk is not that of one that is not known here, or whose value is missing.
+fn takes(option: &str, next: &Text) -> bool {
+    has_value(option) && !may_be_disk(next.as_str())
+}
+
 /// The remedy where a shell took the quotes of JSON.
 const UNQUOTED: &str =
     "the shell removes its double quotes: put the whole value between single quotes";
@@ -325,23 +342,14 @@ pub(crate) fn options(
             continue;
         };
         let name = name.strip_prefix('-').unwrap_or(name);
-        if let Some((option, _)) = name.split_once([' ', '\t', '\n']) {
-            faults.push(Fault {
-                span: word.whole(),
-                message: format!(
-                    "`-{option}` and its value are one word, which QEMU does not know as an option"
-                ),
-                help:
-                    "write them as two words; an unquoted variable or an array gives several words"
-                        .to_owned(),
-            });
+        faults.extend(one_word(name, word));
+        let next = arguments.clone().next();
+        let value = next
+            .filter(|(_, next)| takes(name, next))
+            .map(|(_, next)| next.clone());
+        if value.is_some() {
+            arguments.next();
         }
-        // A disk is not the value of an option that is not known here, or whose value is missing.
-        let is_value = |next: &Text| has_value(name) && !may_be_disk(next.as_str());
-        let value = match arguments.clone().next() {
-            Some((_, next)) if is_value(next) => arguments.next().map(|(_, value)| value.clone()),
-            _ => None,
-        };
         let mut span = word.whole();
         if let Some(value) = &value {
             span.end = value.whole().end.max(span.end);

@@ -318,6 +318,7 @@ impl Shell {
         mut at: usize,
         adds: bool,
     ) {
+        self.lists.insert(name.to_owned());
         let mut words = Vec::new();
         while let Some(raw) = script.word(at) {
             let member = raw.strip_prefix('[').and_then(|it| it.split_once("]="));

@@ -133,6 +133,8 @@ pub(super) struct Shell {
     pub(super) input: Option<Text>,
     /// The variables that others are names for.
     pub(super) references: HashMap<String, String>,
+    /// Variables that the script makes arrays.
+    pub(super) lists: HashSet<String>,
     /// Variables whose elements have names.
     pub(super) maps: HashSet<String>,
     /// Variables that the script sets only where it was not followed.
@@ -227,10 +229,15 @@ impl Shell {
 
     /// The value of a variable.
     pub(super) fn get(&mut self, name: &str) -> Option<Value> {
-        if let Some(given) = self.given.get(name) {
+        let value = self.variables.get_mut(name);
+        // What the script sets stays, and so do the members of an array, also if some are unknown.
+        let is_set = |value: &Value| {
+            value.is_list || value.unknown.is_none() && !value.words.iter().any(Text::has_hole)
+        };
+        let is_set = self.lists.contains(name) || value.as_deref().is_some_and(is_set);
+        if !is_set && let Some(given) = self.given.get(name) {
             return Some(Value::word(literal(given)));
         }
-        let value = self.variables.get_mut(name);
         let Some(value) = value else {
             if name == "PWD" {
                 return self.folder_variable();
