@@ -572,6 +572,25 @@ fn relative_paths_are_where_the_script_changes_to_or_stay_relative() {
             "",
         ),
         ("a.service", "[Service]\nExecStart=\\", "", UNKNOWN),
+        (
+            "a.service",
+            "[Service]\nExecStart=/bin/sh -c 'cd /srv && START'",
+            "path: /srv/a.img",
+            "",
+        ),
+        (
+            "a.sh",
+            "vm() ( cd /srv && START )\nvm",
+            "path: /srv/a.img",
+            "",
+        ),
+        ("a.sh", "env -i -C /srv START", "path: /srv/a.img", ""),
+        (
+            "a.sh",
+            "env --chdir=images START",
+            "path: ROOT/images/a.img",
+            "where the file is",
+        ),
     ];
     for (name, before, path, message) in rows {
         let start = "qemu-system-x86_64 -drive file=a.img,format=raw,if=virtio";
@@ -579,7 +598,11 @@ fn relative_paths_are_where_the_script_changes_to_or_stay_relative() {
             true => format!("'{start}'"),
             false => start.to_owned(),
         };
-        let place = Place::with(&[(name, &format!("{before}\n{start}\n"))]);
+        let text = match before.contains("START") {
+            true => before.replace("START", &start),
+            false => format!("{before}\n{start}"),
+        };
+        let place = Place::with(&[(name, &format!("{text}\n"))]);
         let root = place.path("").canonicalize().unwrap();
         let expected = path.replace("ROOT", root.to_str().unwrap());
         let run = place.run(&["convert", "--to", "spec", name]);

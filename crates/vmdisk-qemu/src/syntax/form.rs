@@ -15,7 +15,7 @@ use super::makefile::{self, is_makefile};
 use super::placeholders::Placeholders;
 use super::program::{is_program, is_start, runs};
 use super::script::evaluate;
-use super::shell_commands::feeder;
+use super::shell_commands::{feeder, folder_of_env};
 use super::shell_words::{Quoting, commands};
 use super::start::{CommandLineForm, Words};
 use super::starts::{explore, is_storage_daemon};
@@ -296,7 +296,10 @@ fn shell(text: &str, given: &BTreeMap<String, String>) -> Result<Vec<Words>, Rea
         return Ok(vec![Words::new(form, None, arguments)]);
     }
     // One command is QEMU itself, or a program that runs it.
-    let is_plain = all.len() == 1 && runs(&all[0], is_program) && feeder(&all[0]).is_none();
+    let is_plain = |words: &[Text]| {
+        runs(words, is_program) && feeder(words).is_none() && folder_of_env(words).is_none()
+    };
+    let is_plain = all.len() == 1 && is_plain(&all[0]);
     if !is_plain && !is_foreign && !is_log {
         let found = evaluated(text, form, given)?;
         if !found.is_empty() {

@@ -430,15 +430,24 @@ impl Shell {
             }
         }
         let is_last = name == "exec" && words.len() > 1;
+        self.start(words);
+        (if is_last { Flow::Exit } else { Flow::Next }, None)
+    }
+
+    /// Runs a program.
+    fn start(&mut self, words: Vec<Text>) {
         let words = self.fed(words);
-        let owner = self.owners.last().cloned();
+        let before = self.variables.get(PLACE).cloned();
+        if let Some(folder) = folder_of_env(&words) {
+            self.change_folder(Some(&folder));
+        }
         self.out.commands.push(Command {
             words,
-            owner,
+            owner: self.owners.last().cloned(),
             site: self.site,
             folder: self.place(),
         });
-        (if is_last { Flow::Exit } else { Flow::Next }, None)
+        self.put(PLACE, before);
     }
 
     /// The words of a command, with those that a program such as `xargs` fills in.
@@ -594,6 +603,23 @@ impl Shell {
 fn begins_elsewhere(words: &[Text]) -> bool {
     let has = |names: &[&str]| words.iter().any(|it| names.contains(&program(it.as_str())));
     has(&["ssh"]) || (has(&["su"]) && has(&["-", "-l", "--login"]))
+}
+
+/// The folder of `env -C FOLDER …`.
+pub(super) fn folder_of_env(words: &[Text]) -> Option<Text> {
+    let at = words
+        .iter()
+        .position(|word| program(word.as_str()) == "env")?;
+    let mut options = words[at + 1..].iter();
+    while let Some(word) = options.next().filter(|word| word.as_str().starts_with('-')) {
+        let text = word.as_str();
+        match text.strip_prefix("--chdir=") {
+            Some(folder) => return Some(word.part(text.len() - folder.len()..text.len())),
+            None if matches!(text, "-C" | "--chdir") => return options.next().cloned(),
+            None => {}
+        }
+    }
+    None
 }
 
 /// The program before QEMU that adds words to its command, from an input or a search.

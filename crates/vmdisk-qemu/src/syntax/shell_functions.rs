@@ -12,9 +12,11 @@ impl Shell {
     pub(super) fn function(&mut self, script: &Rc<Script>, at: &mut usize, live: bool) -> Done {
         let name = script.word(*at).unwrap_or_default().to_owned();
         *at += 1;
-        while matches!(script.operator(*at), Some("(" | ")" | "\n")) {
-            *at += 1;
+        // The body may be in parentheses, too.
+        if script.operator(*at) == Some("(") && script.operator(*at + 1) == Some(")") {
+            *at += 2;
         }
+        script.skip_lines(at);
         let start = *at;
         self.command(script, at, false);
         let function = Function {
