@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::OnceLock;
 
-use vmdisk_facts::{Facts, Target};
+use vmdisk_facts::{Facts, HostIndex, Target};
 use vmdisk_fields::{Label, OpenVersions, Phrase, Speller, disk, noun};
 use vmdisk_libvirt::{RootKind, Unmodeled, XmlSpeller, write_domain};
-use vmdisk_model::{ControllerField, DiskField, Domain, FieldPath};
+use vmdisk_model::{BackendSource, ControllerField, DiskField, Domain, FieldPath};
 use vmdisk_plan::{PlannedSpec, SpecDocument, SpecSpeller, is_spec};
 use vmdisk_qemu::{CommandLineSpeller, Folder};
 use vmdisk_source::template::{Syntax, Template};
@@ -17,7 +17,7 @@ use vmdisk_source::{
 
 use crate::paths::resolve_paths_of;
 use crate::rules::Text;
-use crate::{ReadFailure, ReadFailureKind, TextPlace, placeholders};
+use crate::{Host, ReadFailure, ReadFailureKind, TextPlace, placeholders};
 
 /// A text that was read: the model, and where each part of it is written.
 #[derive(Clone, Debug)]
@@ -88,13 +88,25 @@ pub struct PlannedDocument {
     pub spec: SpecDocument,
     /// The guest; without facts after [`read`], for the host of the options in [`lint`](crate::lint).
     pub planned: PlannedSpec,
+    /// The host with the storage that the spec creates.
+    pub(crate) after: Option<Host>,
     /// The words of the XML for the guest that some libvirt lacks, found when they are first asked for.
     versioned_syntax: OnceLock<Vec<VersionedSyntax<FieldPath>>>,
 }
 
 impl PlannedDocument {
-    fn new(spec: SpecDocument, planned: PlannedSpec) -> Self {
+    fn new(spec: SpecDocument, mut planned: PlannedSpec) -> Self {
+        let after = planned.after.take().map(Host::new);
+        if after.is_some() {
+            // The facts have what the spec creates.
+            for disk in &mut planned.domain.disks {
+                if let BackendSource::Image(image) = &mut disk.backend.source {
+                    image.creation = None;
+                }
+            }
+        }
         PlannedDocument {
+            after,
             spec,
             planned,
             versioned_syntax: OnceLock::new(),
@@ -406,6 +418,14 @@ impl Document {
             document.set_template(template.clone());
         }
         Some(document)
+    }
+
+    /// The host on which the guest runs, if it is not the one of the facts: with the storage that a spec creates.
+    pub(crate) fn host_after(&self) -> Option<&HostIndex<'_>> {
+        match &self.source {
+            Source::Spec(document) => document.after.as_ref().map(Host::index),
+            Source::LibvirtXml(_) | Source::QemuCommandLine(_) => None,
+        }
     }
 
     /// The guest alone, when the text is no longer needed.

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use crate::Host;
 use crate::rules::{
     Applicability, ComparedHost, Comparison, Context, Finding, Missing, NotChecked, Rule, Text,
 };
+use crate::{Document, Host};
 use vmdisk_facts::{CollectError, Fact, Facts, HostIndex, Target};
 use vmdisk_fields::{Phrase, phrase};
-use vmdisk_model::{Domain, FieldPath};
+use vmdisk_model::FieldPath;
 use vmdisk_source::Span;
 
 /// The hosts that a guest may run on. Hosts with the same facts are checked once. Clones share them.
@@ -120,14 +120,17 @@ impl Fleet {
         &self,
         text: Text<'_>,
         context: &Context<'_>,
-        planned_for: &dyn Fn(&Facts, &Target) -> Option<Domain>,
+        planned_for: &dyn Fn(&Facts, &Target) -> Option<Document>,
     ) -> (Vec<(Finding, FoundOn)>, Vec<NotChecked>) {
         let mut merged = Merged::default();
         for (number, kind) in self.kinds.iter().enumerate() {
             let planned = planned_for(kind.host.facts(), &kind.target);
             let context = Context {
-                domain: planned.as_ref().unwrap_or(context.domain),
-                host: Some(kind.host.index()),
+                domain: planned.as_ref().map_or(context.domain, Document::domain),
+                host: planned
+                    .as_ref()
+                    .and_then(Document::host_after)
+                    .or(Some(kind.host.index())),
                 target: &kind.target,
                 ..*context
             };

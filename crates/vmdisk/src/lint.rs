@@ -168,8 +168,7 @@ impl Found {
             };
         };
         let (findings, not_checked) = fleet.check(text, &context, &|facts, target| {
-            let planned = document.planned_for(facts, target);
-            planned.map(Document::into_domain)
+            document.planned_for(facts, target)
         });
         let (findings, hosts) = findings.into_iter().unzip();
         Found {
@@ -321,7 +320,9 @@ pub(crate) fn context_of<'a>(document: &'a Document, options: &'a LintOptions) -
     Context {
         domain: document.domain(),
         target: &options.target,
-        host: options.index(),
+        host: options
+            .index()
+            .map(|host| document.host_after().unwrap_or(host)),
         policy: options.policy,
         versioned_syntax: document.versioned_syntax(),
         names_missing: options.detail == Detail::Everything,

@@ -84,7 +84,7 @@ pub fn trace_linted(
         let planned = document.planned_for(host.facts(), target);
         let document = planned.as_ref().unwrap_or(document);
         let context = Context {
-            host: Some(host),
+            host: document.host_after().or(Some(host)),
             target,
             ..context_of(document, options)
         };

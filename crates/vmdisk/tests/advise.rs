@@ -112,6 +112,13 @@ fn is_ready(name: &str, candidate: &StorageCandidate, facts: &Facts) {
     let of_disk = of_disk.filter(|it| it.severity >= Severity::Advice);
     let linted: BTreeSet<&str> = of_disk.map(|it| it.rule.name).collect();
     assert_eq!(linted, rules(candidate), "{name}");
+    // The spec is linted with the storage that it creates, too.
+    let document = read(&candidate.spec.to_yaml()).expect("it was written");
+    let report = lint(&document, &options.host(Host::new(facts.clone())));
+    let of_disk = report.diagnostics.iter().filter(|it| it.disk.is_some());
+    let of_disk = of_disk.filter(|it| it.severity >= Severity::Advice);
+    let of_spec: BTreeSet<&str> = of_disk.map(|it| it.rule.name).collect();
+    assert_eq!(of_spec, linted, "{name}");
 }
 
 #[test]

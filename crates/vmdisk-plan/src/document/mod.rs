@@ -15,7 +15,7 @@ use vmdisk_facts::{Facts, Target};
 use vmdisk_model::{DiskField, Domain, DomainField, FieldPath};
 use vmdisk_source::{Allowance, SourceMap, Span};
 
-use crate::plan::{PlanError, plan};
+use crate::plan::{PlanError, facts_after, plan};
 use crate::spec::{MAX_SPEC_BYTES, MAX_VALUES, Reading, SpecError, SpecPath, SpecSegment};
 
 pub use edits::CannotEdit;
@@ -39,6 +39,8 @@ pub struct PlannedSpec {
     pub source_map: SourceMap<FieldPath>,
     /// The mistakes in the spec, in the order of the text.
     pub mistakes: Vec<SpecMistake>,
+    /// The facts of the host with the storage that the spec creates, if there are facts and it creates some.
+    pub after: Option<Facts>,
     /// Numbers of the disks in the list of the spec.
     numbers: Vec<usize>,
 }
@@ -126,10 +128,13 @@ impl SpecDocument {
         let mut errors = errors.clone();
         let mut numbers = numbers.clone();
         let mut domain = Domain::default();
+        let mut after = None;
         let mut spec = spec.clone();
         while let Some(asked) = &mut spec {
             match plan(asked, facts, target) {
                 Ok(plan) => {
+                    let is_known = *facts != Facts::default();
+                    after = (is_known && !plan.steps.is_empty()).then(|| facts_after(facts, &plan));
                     domain = plan.domain;
                     break;
                 }
@@ -160,6 +165,7 @@ impl SpecDocument {
             source_map: places::source_map(text, &self.yaml.root, &numbers),
             domain,
             mistakes,
+            after,
             numbers,
         }
     }

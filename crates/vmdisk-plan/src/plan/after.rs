@@ -33,8 +33,13 @@ pub fn facts_after_on(host: &HostIndex<'_>, plan: &Plan, other: Option<Facts>) -
     };
     let thin = ThinVolumes::of(plan);
     let mut made: HashSet<String> = HashSet::new();
+    let is_there = |path: &str| host.block_device(path).is_known();
     for condition in plan.steps.iter().flat_map(|step| &step.conditions) {
         match condition {
+            Condition::Missing(Named::Volume(name)) if is_there(&name.device_path()) => continue,
+            Condition::Missing(Named::Dataset(name)) if is_there(&format!("/dev/zvol/{name}")) => {
+                continue;
+            }
             Condition::NothingAt(path) => made.insert(path.clone()),
             Condition::Missing(Named::Volume(name)) => {
                 after.blockdevs.extend(volume(facts, &thin, name));
