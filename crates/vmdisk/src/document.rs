@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::OnceLock;
 
-use vmdisk_facts::{Facts, HostIndex, Target};
+use vmdisk_facts::{Facts, Target};
 use vmdisk_fields::{Label, OpenVersions, Phrase, Speller, disk, noun};
 use vmdisk_libvirt::{RootKind, Unmodeled, XmlSpeller, write_domain};
 use vmdisk_model::{BackendSource, ControllerField, DiskField, Domain, FieldPath};
@@ -421,9 +421,9 @@ impl Document {
     }
 
     /// The host on which the guest runs, if it is not the one of the facts: with the storage that a spec creates.
-    pub(crate) fn host_after(&self) -> Option<&HostIndex<'_>> {
+    pub(crate) fn host_after(&self) -> Option<&Host> {
         match &self.source {
-            Source::Spec(document) => document.after.as_ref().map(Host::index),
+            Source::Spec(document) => document.after.as_ref(),
             Source::LibvirtXml(_) | Source::QemuCommandLine(_) => None,
         }
     }

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use crate::Host;
 use crate::rules::{
     Applicability, ComparedHost, Comparison, Context, Finding, Missing, NotChecked, Rule, Text,
 };
-use crate::{Document, Host};
 use vmdisk_facts::{CollectError, Fact, Facts, HostIndex, Target};
 use vmdisk_fields::{Phrase, phrase};
-use vmdisk_model::FieldPath;
+use vmdisk_model::{Domain, FieldPath};
 use vmdisk_source::Span;
 
 /// The hosts that a guest may run on. Hosts with the same facts are checked once. Clones share them.
@@ -56,6 +56,9 @@ pub struct FoundOn {
     /// The hosts on which it could not be checked.
     pub not_checked: Vec<usize>,
 }
+
+/// A guest that is planned for a host, and the host with the storage that the plan creates.
+pub(crate) type PlannedGuest = (Domain, Option<Host>);
 
 impl Fleet {
     /// A fleet of hosts, each with its name; what `asked` leaves open of the target comes from the facts.
@@ -120,17 +123,18 @@ impl Fleet {
         &self,
         text: Text<'_>,
         context: &Context<'_>,
-        planned_for: &dyn Fn(&Facts, &Target) -> Option<Document>,
+        planned_for: &dyn Fn(&Facts, &Target) -> Option<PlannedGuest>,
     ) -> (Vec<(Finding, FoundOn)>, Vec<NotChecked>) {
         let mut merged = Merged::default();
         for (number, kind) in self.kinds.iter().enumerate() {
+            // A spec is planned for each host, which has the storage that it creates then.
             let planned = planned_for(kind.host.facts(), &kind.target);
+            let host = planned.as_ref().and_then(|(_, host)| host.as_ref());
             let context = Context {
-                domain: planned.as_ref().map_or(context.domain, Document::domain),
-                host: planned
+                domain: planned
                     .as_ref()
-                    .and_then(Document::host_after)
-                    .or(Some(kind.host.index())),
+                    .map_or(context.domain, |(domain, _)| domain),
+                host: Some(host.unwrap_or(&kind.host).index()),
                 target: &kind.target,
                 ..*context
             };

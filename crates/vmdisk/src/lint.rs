@@ -168,7 +168,9 @@ impl Found {
             };
         };
         let (findings, not_checked) = fleet.check(text, &context, &|facts, target| {
-            document.planned_for(facts, target)
+            let planned = document.planned_for(facts, target)?;
+            let host = planned.host_after().cloned();
+            Some((planned.into_domain(), host))
         });
         let (findings, hosts) = findings.into_iter().unzip();
         Found {
@@ -322,7 +324,7 @@ pub(crate) fn context_of<'a>(document: &'a Document, options: &'a LintOptions) -
         target: &options.target,
         host: options
             .index()
-            .map(|host| document.host_after().unwrap_or(host)),
+            .map(|host| document.host_after().map_or(host, Host::index)),
         policy: options.policy,
         versioned_syntax: document.versioned_syntax(),
         names_missing: options.detail == Detail::Everything,

@@ -10,7 +10,7 @@ use vmdisk_facts::{HostIndex, Target};
 use crate::diagnostic::mask;
 use crate::lint::context_of;
 use crate::rules::Context;
-use crate::{Diagnostic, DiskIdentity, Document, LintOptions, lint};
+use crate::{Diagnostic, DiskIdentity, Document, Host, LintOptions, lint};
 
 /// The I/O paths of a guest.
 #[derive(Clone, Debug)]
@@ -84,7 +84,7 @@ pub fn trace_linted(
         let planned = document.planned_for(host.facts(), target);
         let document = planned.as_ref().unwrap_or(document);
         let context = Context {
-            host: document.host_after().or(Some(host)),
+            host: Some(document.host_after().map_or(host, Host::index)),
             target,
             ..context_of(document, options)
         };
