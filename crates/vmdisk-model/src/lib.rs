@@ -32,6 +32,7 @@ mod address;
 mod backend;
 mod blkiotune;
 mod board;
+mod boot;
 mod bus;
 mod cache;
 mod change;
@@ -62,6 +63,7 @@ pub use address::{Address, CcwAddress, DriveAddress, PciAddress, UsbAddress, tar
 pub use backend::{Backend, BackendSource, Snapshot, StartupPolicy, VhostUserSocket};
 pub use blkiotune::{BlkioDevice, Blkiotune};
 pub use board::Board;
+pub use boot::libvirt_order;
 pub use bus::{Device, TargetBus};
 pub use cache::{CacheMode, CacheSwitches};
 pub use change::Change;

@@ -326,6 +326,10 @@ fn a_pc_that_boots_from_sectors_of_4096_bytes_has_uefi() {
     assert!(why.contains("4096-byte sectors"), "{why}");
     // SeaBIOS boots from the other disk, or is not the firmware.
     assert_eq!(firmware(&[small, large], open()), None);
+    // libvirt sorts disks by their names.
+    let (large_vdc, small_vdc) = (format!("{large},target=vdc"), format!("{small},target=vdc"));
+    assert_eq!(firmware(&[&small_vdc, large], open()), Some(Firmware::Efi));
+    assert_eq!(firmware(&[&large_vdc, small], open()), None);
     let last = "raw:/a.img,size=1G,logical-block-size=4096,boot=1";
     assert_eq!(firmware(&[small, last], open()), Some(Firmware::Efi));
     for (arch, machine) in [(Some(Architecture::S390x), None), (None, Some("microvm"))] {

@@ -383,3 +383,19 @@ fn what_a_spec_decides_otherwise_is_written_or_told() {
         spec.to_yaml()
     );
 }
+
+#[test]
+fn the_boot_order_of_the_machine_is_that_of_the_first_disk_by_name() {
+    let disk = |target: &str| {
+        let image = Image::file(format!("/{target}.img"), Format::Raw);
+        Disk::new(Frontend::new(target, TargetBus::Virtio), image)
+    };
+    let domain = Domain {
+        boot_devices: vec![BootDevice::Disk],
+        disks: vec![disk("vdc"), disk("vda")],
+        ..Domain::default()
+    };
+    let (spec, _) = Spec::of_domain(&domain);
+    let boot: Vec<_> = spec.disks.iter().map(|disk| disk.boot).collect();
+    assert_eq!(boot, [None, Some(1)]);
+}

@@ -1,8 +1,6 @@
 //! The boot order: that of the devices, otherwise that of the machine.
 
-use vmdisk_model::{BootDevice, Device, Domain};
-
-use crate::names::libvirt_order;
+use vmdisk_model::{BootDevice, Device, Domain, libvirt_order};
 
 /// The `bootindex` of each disk.
 ///

@@ -1,8 +1,8 @@
 //! Names of nodes and devices: short, descriptive, unique and deterministic.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
-use vmdisk_model::{BackendSource, Disk, EncryptionEngine, TargetBus, target_number};
+use vmdisk_model::{BackendSource, Disk, EncryptionEngine};
 
 /// The maximum length of a stem, which leaves room for `-base999-format` within QEMU's 31 characters.
 const STEM_LENGTH: usize = 16;
@@ -92,22 +92,6 @@ pub(crate) enum NodeNames<'a> {
 
 /// The maximum number of named images below the top one; QEMU would become slow long before.
 pub(crate) const DEEPEST: usize = 999;
-
-/// The order of disks in libvirt: grouped by bus, sorted by the numbers in their names (`virDomainDiskInsert`).
-pub(crate) fn libvirt_order(disks: &[Disk]) -> Vec<usize> {
-    let mut first_of_bus: HashMap<TargetBus, usize> = HashMap::new();
-    for (nth, disk) in disks.iter().enumerate() {
-        let bus = disk.frontend.effective_bus();
-        first_of_bus.entry(bus).or_insert(nth);
-    }
-    let mut order: Vec<usize> = (0..disks.len()).collect();
-    order.sort_by_key(|nth| {
-        let frontend = &disks[*nth].frontend;
-        let number = target_number(frontend.target.as_deref().unwrap_or_default());
-        (first_of_bus[&frontend.effective_bus()], number)
-    });
-    order
-}
 
 /// Number of each disk's top image in libvirt's style: libvirt counts from the last disk to the first, and in each from
 /// the top image down; an empty drive has a number too (`qemuProcessPrepareHost`).
@@ -273,7 +257,7 @@ impl ImageNames<'_> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use vmdisk_model::Frontend;
+    use vmdisk_model::{Frontend, TargetBus};
 
     fn disks(targets: &[&str]) -> Vec<Disk> {
         targets

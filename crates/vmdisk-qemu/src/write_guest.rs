@@ -1,10 +1,12 @@
 //! Writes the options of a guest: the general ones, then its disks in order.
 
-use vmdisk_model::{BootDevice, Disk, Domain, DomainField, FieldPath, Firmware, Scope};
+use vmdisk_model::{
+    BootDevice, Disk, Domain, DomainField, FieldPath, Firmware, Scope, libvirt_order,
+};
 
 use crate::device::{ControllerIds, DiskDevice};
 use crate::guest::Guest;
-use crate::names::{NodeNames, image_count, libvirt_numbers, libvirt_order, stems};
+use crate::names::{NodeNames, image_count, libvirt_numbers, stems};
 use crate::options::{Medium, Options, Style};
 use crate::placement::Plan;
 use crate::writer::{Writer, Written};

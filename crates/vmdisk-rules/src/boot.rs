@@ -1,21 +1,6 @@
 //! The disk that a guest boots from.
 
-use vmdisk_model::{Architecture, Device, Disk, Domain};
-
-/// The disk that the firmware tries first: the lowest boot order, otherwise the first in the list.
-pub(crate) fn disk(domain: &Domain) -> Option<(usize, &Disk)> {
-    let disks = || {
-        let all = domain.disks.iter().enumerate();
-        all.filter(|(_, disk)| {
-            matches!(disk.frontend.effective_device(), Device::Disk | Device::Lun)
-        })
-    };
-    disks()
-        .filter_map(|(index, disk)| Some((disk.frontend.boot_order?, index, disk)))
-        .min_by_key(|(order, index, _)| (*order, *index))
-        .map(|(_, index, disk)| (index, disk))
-        .or_else(|| disks().next())
-}
+use vmdisk_model::{Architecture, Domain};
 
 /// True if SeaBIOS may have to boot from this disk: it is the default firmware of a PC, and cannot boot from disks with
 /// sectors of 4096 bytes.
@@ -24,35 +9,26 @@ pub(crate) fn may_be_seabios(domain: &Domain, index: usize) -> bool {
         domain.architecture,
         Some(Architecture::X86_64 | Architecture::I686) | None
     );
-    is_pc && disk(domain).is_some_and(|(first, _)| first == index)
+    is_pc && domain.boot_disk() == Some(index)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vmdisk_model::{Format, Frontend, Image, TargetBus};
+    use vmdisk_model::{Disk, Format, Frontend, Image, TargetBus};
 
     #[test]
-    fn the_boot_order_decides_and_then_the_place() {
-        let disk_called = |target: &str, bus| {
+    fn seabios_boots_the_first_disk_of_a_pc() {
+        let disk = |target: &str| {
             let image = Image::file(format!("/{target}.img"), Format::Raw);
-            Disk::new(Frontend::new(target, bus), image)
+            Disk::new(Frontend::new(target, TargetBus::Virtio), image)
         };
         let mut domain = Domain {
-            disks: vec![
-                disk_called("sda", TargetBus::Sata),
-                disk_called("vda", TargetBus::Virtio),
-            ],
+            disks: vec![disk("vdb"), disk("vda")],
             ..Domain::default()
         };
-        let first = |domain: &Domain| disk(domain).map(|(index, _)| index);
-        assert_eq!(first(&domain), Some(0));
-        domain.disks[1].frontend.boot_order = Some(2);
-        assert_eq!(first(&domain), Some(1));
-        domain.disks[0].frontend.boot_order = Some(1);
-        assert_eq!(first(&domain), Some(0));
-        assert!(may_be_seabios(&domain, 0) && !may_be_seabios(&domain, 1));
+        assert!(may_be_seabios(&domain, 1) && !may_be_seabios(&domain, 0));
         domain.architecture = Some(Architecture::Aarch64);
-        assert!(!may_be_seabios(&domain, 0));
+        assert!(!may_be_seabios(&domain, 1));
     }
 }

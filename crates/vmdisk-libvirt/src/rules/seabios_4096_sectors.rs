@@ -1,6 +1,6 @@
 //! `seabios-4096-sectors`
 
-use vmdisk_model::{Device, DiskField, FieldPath, Frontend, TargetBus};
+use vmdisk_model::{Device, DiskField, Domain, FieldPath, Frontend, TargetBus};
 use vmdisk_rule::{Evidence, Group, Report, Severity};
 
 use super::xml::{Xml, xml_rule};
@@ -111,12 +111,10 @@ pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
     else {
         return;
     };
-    let Some(index) = boot_disk(devices) else {
+    let Some(index) = boot_disk(xml.context.domain, devices) else {
         return;
     };
-    let Some(frontend) = disks.get(index).map(|disk| &disk.frontend) else {
-        return;
-    };
+    let frontend = &disks[index].frontend;
     let Some(size) = large(frontend) else {
         return;
     };
@@ -143,20 +141,12 @@ pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
     );
 }
 
-/// The number of the disk that the firmware tries first.
-fn boot_disk(devices: Node<'_>) -> Option<usize> {
-    let order = |node: Node<'_>| node.child("boot")?.attribute("order")?.parse::<u32>().ok();
-    let disks = devices
-        .children()
-        .filter(|node| node.is_named("disk"))
-        .enumerate();
-    let is_disk = |node: Node<'_>| matches!(node.attribute("device"), None | Some("disk" | "lun"));
-    // A device with an order comes before all without.
-    let first = disks
-        .filter(|(_, node)| is_disk(*node))
-        .min_by_key(|(index, node)| (order(*node).unwrap_or(u32::MAX), *index))?;
+/// The number of the disk that the firmware tries first. A device with a boot order comes before all without.
+fn boot_disk(domain: &Domain, devices: Node<'_>) -> Option<usize> {
+    let first = domain.boot_disk()?;
     let is_ordered = |node: Node<'_>| node.child("boot").is_some();
-    (order(first.1).is_some() || !devices.children().any(is_ordered)).then_some(first.0)
+    let order = domain.disks[first].frontend.boot_order;
+    (order.is_some() || !devices.children().any(is_ordered)).then_some(first)
 }
 
 /// True if the firmware of a guest is SeaBIOS, and tries a disk.

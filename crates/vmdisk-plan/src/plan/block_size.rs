@@ -94,7 +94,7 @@ impl Planner<'_> {
     fn boots_with_seabios(&self, index: usize) -> bool {
         let has_seabios =
             is_pc(self.domain.architecture) && self.domain.firmware != Some(Firmware::Efi);
-        has_seabios && (self.spec.disks[index].boot.is_some() || self.first_disk == Some(index))
+        has_seabios && (self.spec.disks[index].boot.is_some() || self.boot_disk == Some(index))
     }
 
     fn sectors_below(&self, spec: &DiskSpec, image: &Image, is_direct: bool) -> Option<Below> {

@@ -98,9 +98,13 @@ impl Planner<'_> {
             self.refuse_on_board(index, bus);
             let mut frontend = Frontend::new(target.unwrap_or_default(), bus);
             frontend.device = self.plan_device(index, disk);
+            frontend.boot_order = disk.boot;
             // `plan_storage` puts the source there.
             let source = Image::file(String::new(), Format::Raw);
             self.domain.disks.push(Disk::new(frontend, source));
+        }
+        if !self.existing.is_there() {
+            self.boot_disk = self.domain.boot_disk();
         }
     }
 

@@ -14,7 +14,7 @@ const fn at(field: DomainField) -> FieldPath {
     FieldPath::Domain(field)
 }
 
-/// Decides instruction set, machine, firmware, accelerator, vCPUs and memory.
+/// Decides instruction set, machine, accelerator, vCPUs and memory.
 pub(crate) fn plan_machine(planner: &mut Planner<'_>) {
     let GuestSpec {
         name,
@@ -24,7 +24,7 @@ pub(crate) fn plan_machine(planner: &mut Planner<'_>) {
         machine,
         os,
         drivers,
-        firmware,
+        firmware: _, // after the disks have names
         vcpus,
         memory,
         iothreads: _,
@@ -55,7 +55,6 @@ pub(crate) fn plan_machine(planner: &mut Planner<'_>) {
         planner.host.target = chosen.or(planner.host.target.clone());
         planner.domain.machine = Some(MachineType::new(machine));
     }
-    plan_firmware(planner, firmware);
     let guest_type = planner.decide(at(DomainField::DomainType), "type", guest_type, |planner| {
         Some(accelerator(planner, arch))
     });
@@ -106,17 +105,15 @@ pub(crate) fn needs_uefi(domain: &Domain) -> bool {
 ///
 /// Tried with SeaBIOS 1.16.2: `virtio-blk … block size 4096 is unsupported` and `virtio-scsi: unsupported block size
 /// 4096`, then `No bootable device`.
-fn plan_firmware(planner: &mut Planner<'_>, asked: Option<Firmware>) {
+pub(crate) fn plan_firmware(planner: &mut Planner<'_>) {
+    let asked = planner.spec.guest.as_ref().and_then(|guest| guest.firmware);
     let machine = planner.domain.machine.as_ref();
     let has_seabios = is_pc(planner.domain.architecture)
         && !machine.is_some_and(|machine| machine.0.starts_with("microvm"));
-    let large = planner
-        .first_disk
-        .filter(|_| has_seabios)
-        .and_then(|first| {
-            let size = planner.spec.disks[first].logical_block_size?.0;
-            (size > 512).then_some((first, size))
-        });
+    let large = planner.boot_disk.filter(|_| has_seabios).and_then(|first| {
+        let size = planner.spec.disks[first].logical_block_size?.0;
+        (size > 512).then_some((first, size))
+    });
     let needs_uefi = needs_uefi(&planner.domain) && !planner.existing.is_there();
     let firmware = planner.decide(at(DomainField::Firmware), "firmware", asked, |_| {
         if needs_uefi {

@@ -106,6 +106,7 @@ impl Planner<'_> {
             self.refuse_what_cannot_be(index, disk);
         }
         self.name_disks();
+        guest::plan_firmware(&mut self);
         for (index, disk) in spec.disks.iter().enumerate() {
             self.plan_disk(index, disk);
         }

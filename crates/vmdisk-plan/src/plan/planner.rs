@@ -10,7 +10,7 @@ use super::choice::{Choice, ChoiceSource, Chosen, Plan, PlanError, PlanErrors, R
 use super::existing::Existing;
 use super::host::Host;
 use super::nocow::Nocow;
-use crate::spec::{MediaSpec, Spec, SpecPath};
+use crate::spec::{Spec, SpecPath};
 use crate::steps::Step;
 
 /// The state of planning.
@@ -31,8 +31,8 @@ pub(crate) struct Planner<'a> {
     pub(super) nocow: Vec<Option<Nocow>>,
     /// For each disk, true if its file is made without copy-on-write.
     pub(crate) nocow_files: Vec<bool>,
-    /// The disk that firmware boots from if none has a place in the boot order.
-    pub(crate) first_disk: Option<usize>,
+    /// The disk that a new guest boots from, once the disks have names.
+    pub(crate) boot_disk: Option<usize>,
 }
 
 impl<'a> Planner<'a> {
@@ -59,10 +59,7 @@ impl<'a> Planner<'a> {
             native_threads: 0,
             nocow_files: vec![false; nocow.len()],
             nocow,
-            first_disk: match into {
-                Some(_) => None,
-                None => first_disk(spec),
-            },
+            boot_disk: None,
         }
     }
 
@@ -82,7 +79,7 @@ impl<'a> Planner<'a> {
             native_threads: _,
             nocow: _,
             nocow_files: _,
-            first_disk: _,
+            boot_disk: _,
         } = self;
         if !errors.is_empty() {
             return Err(errors.into());
@@ -226,13 +223,4 @@ impl<'a> Planner<'a> {
     pub(crate) fn add_steps(&mut self, steps: Vec<Step>) {
         self.steps.extend(steps);
     }
-}
-
-/// The disk that firmware tries first: by boot order, else the first in the list.
-fn first_disk(spec: &Spec) -> Option<usize> {
-    let disks = spec.disks.iter().enumerate();
-    disks
-        .filter(|(_, disk)| disk.media() == MediaSpec::Disk)
-        .min_by_key(|(index, disk)| (disk.boot.unwrap_or(u32::MAX), *index))
-        .map(|(index, _)| index)
 }

@@ -4,7 +4,7 @@ use vmdisk_fields::{DISK_FIELDS, Label, disk as disk_row};
 use vmdisk_model::{
     Address, AioMode, BootDevice, Device, Discard, Disk, DiskField, Domain, DomainField,
     DomainType, DriveAddress, FieldPath, Fields, Frontend, FrontendKind, HugePages, IoThread,
-    IoThreadField, IoThreadId, MemoryBacking, Polling, Scope, Switch, TargetBus,
+    IoThreadField, IoThreadId, MemoryBacking, Polling, Scope, Switch, TargetBus, libvirt_order,
 };
 
 use crate::plan::{is_pc, machine_of, needs_uefi, plan};
@@ -52,11 +52,12 @@ impl Spec {
         };
         let mut disks = Vec::with_capacity(domain.disks.len());
         for (nth, disk) in domain.disks.iter().enumerate() {
-            disks.extend(disk_of(domain, nth, disk, &mut report));
+            disks.push(disk_of(domain, nth, disk, &mut report));
         }
+        boot_in_order(domain, &mut disks);
+        let disks = disks.into_iter().flatten().collect();
         report_controllers(domain, &mut report);
         report_iothreads(domain, guest.as_ref(), &mut report);
-        boot_in_order(domain, &mut disks);
         let spec = Spec {
             guest,
             ..Spec::new(disks)
@@ -67,10 +68,11 @@ impl Spec {
 }
 
 /// Sets boot orders that match `<boot dev=…>`: of each kind that the firmware looks for, libvirt has the first disk.
-fn boot_in_order(domain: &Domain, disks: &mut [DiskSpec]) {
-    if disks.iter().any(|disk| disk.boot.is_some()) {
+fn boot_in_order(domain: &Domain, disks: &mut [Option<DiskSpec>]) {
+    if disks.iter().flatten().any(|disk| disk.boot.is_some()) {
         return;
     }
+    let order = libvirt_order(&domain.disks);
     let mut place = 0;
     for kind in &domain.boot_devices {
         let media = match kind {
@@ -79,8 +81,11 @@ fn boot_in_order(domain: &Domain, disks: &mut [DiskSpec]) {
             BootDevice::Floppy => Some(MediaSpec::Floppy),
             BootDevice::Network => continue,
         };
-        let mut free = disks.iter_mut().filter(|disk| disk.boot.is_none());
-        if let Some(disk) = free.find(|disk| disk.media == media) {
+        let is_free = |disk: &DiskSpec| disk.boot.is_none() && disk.media == media;
+        let first = order
+            .iter()
+            .find(|nth| disks[**nth].as_ref().is_some_and(is_free));
+        if let Some(disk) = first.and_then(|nth| disks[*nth].as_mut()) {
             place += 1;
             disk.boot = Some(place);
         }

@@ -7,7 +7,6 @@ use vmdisk_model::{
 };
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
-use crate::boot;
 use crate::target_names::TargetNames;
 use crate::virtio::{on_virtio, only_elsewhere};
 
@@ -133,7 +132,11 @@ declare_rule! {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut names = TargetNames::of(context.domain);
-    let boots_from = boot::disk(context.domain);
+    let is_virtio = |nth: &usize| {
+        let kind = context.domain.frontend_kind(&context.domain.disks[*nth]);
+        kind.is_virtio()
+    };
+    let boots_from = context.domain.boot_disk().filter(is_virtio);
     for (index, disk) in context.disks() {
         if disk.frontend.bus.is_none() && disk.frontend.target.is_none() {
             continue;
@@ -156,8 +159,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
         );
         let virtio = on_virtio(context, index, disk);
         finding.label("each request exits to the host several times");
-        match boots_from.filter(|(_, disk)| domain.frontend_kind(disk).is_virtio()) {
-            Some((boots_from, _)) => {
+        match boots_from {
+            Some(boots_from) => {
                 finding
                     .related(
                         FieldPath::Disk(boots_from, DiskField::TargetBus),

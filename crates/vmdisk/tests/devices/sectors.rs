@@ -3,7 +3,7 @@
 use vmdisk::rules::Severity;
 use vmdisk_model::{DiskField, FieldPath};
 
-use super::support::{block, disk, fix_of, guest, lint_on, lint_with};
+use super::support::{block, disk, fix_of, guest, lint, lint_on, lint_with, text_of};
 
 const RULE: &str = "guest-sector-512-on-4kn";
 const LV: &str = "/dev/vg4k/db1";
@@ -119,4 +119,33 @@ fn a_file_has_the_sectors_of_its_device_where_the_file_system_passes_requests_on
         &guest("", &disk("cache='none'", "/srv/a.img", "vda", "virtio", "")),
     )
     .missed("sector size");
+}
+
+#[test]
+fn seabios_boots_the_first_disk_in_the_order_of_libvirt() {
+    let large = "<blockio logical_block_size='4096' physical_block_size='4096'/>";
+    let network = "<interface type='user'><boot order='1'/></interface>";
+    let guest_of = |disks: [(&str, &str); 2], more: &str| {
+        let disks = disks.map(|(dev, inside)| disk("", &format!("/{dev}"), dev, "virtio", inside));
+        guest("", &(disks.concat() + more))
+    };
+    let seabios = |disks, more: &str| {
+        let verdict = lint("seabios-4096-sectors", &guest_of(disks, more));
+        !verdict.findings.is_empty()
+    };
+    assert!(seabios([("vdc", ""), ("vda", large)], ""));
+    assert!(!seabios([("vdc", large), ("vda", "")], ""));
+    assert!(!seabios([("vdc", ""), ("vda", large)], network));
+    let first = format!("{large}<boot order='2'/>");
+    assert!(seabios([("vdc", &first), ("vda", "")], network));
+
+    let emulated = |disks: [String; 3]| lint("bus-emulated", &guest("", &disks.concat()));
+    let virtio = |dev| disk("", &format!("/{dev}"), dev, "virtio", "");
+    let found = emulated([
+        virtio("vdc"),
+        virtio("vda"),
+        disk("", "/s", "sda", "sata", ""),
+    ]);
+    let text = text_of(found.one());
+    assert!(text.contains("boots from `vda`"), "{text}");
 }
