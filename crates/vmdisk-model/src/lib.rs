@@ -44,6 +44,7 @@ mod domain;
 mod encryption;
 mod field;
 mod format;
+mod format_conflict;
 mod frontend;
 mod geometry;
 mod host_io;
@@ -82,6 +83,7 @@ pub use field::{
     ControllerField, DiskField, DomainField, FieldPath, ImageField, IoThreadField, LimitField,
 };
 pub use format::Format;
+pub use format_conflict::{FormatConflict, is_container};
 pub use frontend::{Frontend, FrontendKind, Sgio, Tray, VirtioModel};
 pub use geometry::{Geometry, GeometryTranslation};
 pub use host_io::{AioMode, DetectZeroes, Discard, ErrorPolicy, ReadErrorPolicy, Switch};

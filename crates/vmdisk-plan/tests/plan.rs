@@ -20,6 +20,33 @@ fn a_new_file_has_the_size_of_its_source_and_the_owner_of_the_spec() {
         "{found:?}"
     );
     planned(&[&format!("raw:/ext4/new.img,{unknown},size=2G")]);
+    // The header of the first is qcow2, and the second has none that is known.
+    let qcow2 = "qcow2:/ext4/new.qcow2,source.path=/ext4/large.qcow2,source.format";
+    assert_eq!(
+        choice(&planned(&[&format!("{qcow2}=qcow2")]), "size").0,
+        "1 TiB"
+    );
+    for (disk, expected) in [
+        (
+            format!("{qcow2}=raw"),
+            "/ext4/large.qcow2 is written as raw, but the image is qcow2",
+        ),
+        (
+            format!("{qcow2}=raw,size=2T"),
+            "write `source.format: qcow2`",
+        ),
+        (
+            format!("{qcow2}=vmdk"),
+            "is written as vmdk, but the image is qcow2",
+        ),
+        (
+            "raw:/ext4/new.img,source.path=/ext4/sparse.img,source.format=qcow2".to_owned(),
+            "the facts do not have the size of",
+        ),
+    ] {
+        let found = errors(&disk);
+        assert!(found.len() == 1 && found[0].contains(expected), "{found:?}");
+    }
     let plan = of(",owner=qemu,group=kvm");
     let of_program = |program: &str| {
         let mut steps = plan.steps.iter();

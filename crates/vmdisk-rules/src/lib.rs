@@ -12,7 +12,6 @@ mod chain;
 mod features;
 mod flushes;
 mod follow_up;
-mod format_words;
 mod guests;
 mod host;
 mod hugepages;

@@ -180,9 +180,11 @@ fn sizes_of_devices(plan: &Plan) -> HashMap<&str, u64> {
 /// The size that a guest sees of an image in this format.
 pub(super) fn virtual_size(index: &HostIndex<'_>, path: &str, format: Format) -> Option<u64> {
     let file = index.file(path)?;
-    let header = file.image.value().filter(|_| format != Format::Raw);
-    let in_header = header.and_then(|header| header.virtual_size.value());
-    in_header.or(file.size.value()).copied()
+    match format {
+        Format::Raw => file.size.value(),
+        _ => file.image.value()?.virtual_size.value(),
+    }
+    .copied()
 }
 
 /// The files that `qemu-img create` has just made.

@@ -100,6 +100,9 @@ impl Planner<'_> {
             return size;
         };
         let at = SpecPath::disk(index).key(kind);
+        if self.refuse_other_format(&at.key("source"), source) {
+            return size;
+        }
         let path = &source.path;
         let known = self.refuse_smaller(&at, size, source);
         if (size, known) == (None, None) {
@@ -115,6 +118,34 @@ impl Planner<'_> {
             Some(size) => Some(size),
             None => self.decide(at_image(index), "size", None, of_source),
         }
+    }
+
+    /// Refuses a source whose header shows another format: its bytes would be copied as those of the disk, or not at all.
+    fn refuse_other_format(&mut self, at: &SpecPath, source: &BackingSpec) -> bool {
+        let BackingSpec { path, format } = source;
+        let header = self
+            .host
+            .index
+            .file(path)
+            .and_then(|file| file.image.value());
+        let Some(header) = header.and_then(|header| header.format.value()) else {
+            return false;
+        };
+        let is_other = format.conflict_with(header).is_some();
+        if is_other {
+            let message = format!("{path} is written as {format}, but the image is {header}");
+            let right = Format::of_qemu_driver(header);
+            let help = right.map_or_else(
+                || format!("use the path of an image in the format {format}"),
+                |right| {
+                    format!(
+                        "write `source.format: {right}`, or the path of an image in the format {format}"
+                    )
+                },
+            );
+            self.refuse(at.key("format"), message).help = Some(help);
+        }
+        is_other
     }
 
     /// Refuses a size less than that of the image below or of the source, which is returned if it is known.

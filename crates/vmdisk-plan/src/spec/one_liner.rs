@@ -153,6 +153,7 @@ impl DiskSpec {
     ///
     /// let help = DiskSpec::help_in_one_liner("write `shareable: true` for both, or `firmware: efi`");
     /// assert_eq!(help, "write `shareable=on` for both, or `firmware: efi`");
+    /// assert_eq!(DiskSpec::help_in_one_liner("`source.format: raw`"), "`source.format=raw`");
     /// ```
     pub fn help_in_one_liner(help: &str) -> String {
         let mut keys = DiskSpec::keys();
@@ -165,7 +166,8 @@ impl DiskSpec {
         let option = |quoted: &str| {
             let (key, value) = quoted.split_once(": ")?;
             let is_word = |c: char| c.is_ascii_alphanumeric() || c == '-';
-            if !keys.contains(&key) || !value.chars().all(is_word) {
+            let section = key.split('.').next().unwrap_or(key);
+            if !keys.contains(&section) || !value.chars().all(is_word) {
                 return None;
             }
             let value = match value {

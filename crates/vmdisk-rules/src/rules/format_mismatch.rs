@@ -1,10 +1,9 @@
 //! `format-mismatch`
 
 use vmdisk_fields::{Phrase, phrase, quoted, setting};
-use vmdisk_model::{FieldPath, Format, ImageField};
+use vmdisk_model::{FieldPath, Format, FormatConflict, ImageField};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
-use crate::format_words::{Contradiction, contradiction};
 use crate::host;
 
 declare_rule! {
@@ -95,7 +94,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let Some(header) = header.flatten() else {
                 continue;
             };
-            let Some(contradiction) = contradiction(written, header) else {
+            let Some(conflict) = written.conflict_with(header) else {
                 continue;
             };
             let of = if depth == 0 {
@@ -124,8 +123,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
                         header => format!("begins with a {header} header").into(),
                     },
                 );
-            match contradiction {
-                Contradiction::Container => finding
+            match conflict {
+                FormatConflict::Container => finding
                     .note("the guest sees the bytes of the container as its disk, and can overwrite them")
                     .help(phrase!(
                         "use {format} if the image was created as {header}; if a guest wrote that header into its raw disk, \
@@ -134,7 +133,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                         header = header.to_owned(),
                         current = setting(at, written),
                     )),
-                Contradiction::Refused => finding
+                FormatConflict::Refused => finding
                     .note(format!("QEMU: `Image is not in {written} format` or similar; the guest does not start"))
                     .help(phrase!(
                         "use {format}, or the path of the {written} image",

@@ -1,10 +1,9 @@
 //! `format-missing`
 
 use vmdisk_fields::{Phrase, phrase, quoted, setting};
-use vmdisk_model::{Change, Device, FieldPath, Format, Image, ImageField, Protocol};
+use vmdisk_model::{Change, Device, FieldPath, Format, Image, ImageField, Protocol, is_container};
 use vmdisk_rule::{Consumer, Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
-use crate::format_words::is_container;
 use crate::host;
 
 declare_rule! {
