@@ -94,6 +94,12 @@ impl Backend {
         }
     }
 
+    /// The image with the data, as far as it is known: that of the disk, or the one that its daemon serves.
+    pub fn opened_image(&self) -> Option<&Image> {
+        let served = || self.socket()?.served.as_deref();
+        self.image().or_else(served)
+    }
+
     /// The socket, if a daemon does the I/O.
     pub fn socket(&self) -> Option<&VhostUserSocket> {
         match &self.source {

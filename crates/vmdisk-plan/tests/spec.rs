@@ -310,6 +310,19 @@ fn two_disks_do_not_write_to_one_storage_and_do_not_share_a_name() {
             "write to the same storage",
         ),
         (
+            "[{qcow2: {path: /a, data-file: /b}}, {raw: {path: /b}}]",
+            "disks[1].raw: disks[0] and disks[1] write to the same storage",
+        ),
+        (
+            "[{raw: {path: /a}}, {vhost-user-blk: {socket: /s, serves: {path: /a, format: raw}}}]",
+            "disks[1].vhost-user-blk.serves: disks[0] and disks[1] write",
+        ),
+        (
+            "[{vhost-user-blk: {socket: /s, serves: {path: /a, format: raw}}}, \
+              {vhost-user-blk: {socket: /t, serves: {path: /a, format: raw}}}]",
+            "disks[1].vhost-user-blk.serves: disks[0] and disks[1] write",
+        ),
+        (
             "[{raw: {path: /a}, target: vda}, {raw: {path: /b}, target: vda}, {raw: {path: /c}, target: vdb}]",
             "has the same name `vda`; `vdc` is free",
         ),

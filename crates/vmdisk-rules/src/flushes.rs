@@ -72,7 +72,11 @@ fn missing_of(missing: Fact<()>, what: impl Fn() -> String) -> Missing {
 }
 
 /// The external data file of an image: the configured one, or the one in its header.
-fn data_file<'a>(context: &Context<'a>, image: &'a Image, path: &'a str) -> Option<&'a str> {
+pub(crate) fn data_file<'a>(
+    context: &Context<'a>,
+    image: &'a Image,
+    path: &'a str,
+) -> Option<&'a str> {
     if let Some(data) = &image.data_file {
         return data.host_path();
     }

@@ -331,11 +331,16 @@ fn check_together(disks: &[DiskSpec], faults: &mut Faults) {
             let message = format!("disks[{first}] has place {boot} in the boot order too");
             faults.refuse_unless(first == index, at.key("boot"), message);
         }
-        let first = *storage.entry(storage_of(&disk.backend)).or_insert(index);
-        if first != index && !may_share(&disks[first], disk) {
+        for (key, opened) in opened_by(&disk.backend) {
+            let first = *storage.entry(opened).or_insert(index);
+            if first == index || may_share(&disks[first], disk) {
+                continue;
+            }
             let message = format!("disks[{first}] and disks[{index}] write to the same storage");
             let is_made = disk.backend.is_made() || disks[first].backend.is_made();
-            faults.refuse(at.key(disk.backend.kind()), message).help = Some(match is_made {
+            let at = at.key(disk.backend.kind());
+            let at = key.map_or(at.clone(), |key| at.key(key));
+            faults.refuse(at, message).help = Some(match is_made {
                 true => "give one of them another place".to_owned(),
                 false => "use separate storage, or write `shareable: true` for both".to_owned(),
             });
@@ -383,7 +388,22 @@ fn check_chains(disks: &[DiskSpec], faults: &mut Faults) {
     }
 }
 
-/// A name for what a backend opens: equal names are the same storage.
+/// Everything that a backend opens for the data of a disk, each with the key that names it beside the main one.
+fn opened_by(backend: &BackendSpec) -> Vec<(Option<&'static str>, String)> {
+    let other = match backend {
+        BackendSpec::Qcow2(qcow2) => qcow2.data_file.clone().map(|path| ("data-file", path)),
+        BackendSpec::VhostUserBlk(socket) => {
+            let served = socket.serves.as_ref();
+            served.map(|served| ("serves", served.path.clone()))
+        }
+        _ => None,
+    };
+    let main = (None, storage_of(backend));
+    let other = other.map(|(key, path)| (Some(key), path));
+    std::iter::once(main).chain(other).collect()
+}
+
+/// A name for the main storage of a backend: equal names are the same storage.
 fn storage_of(backend: &BackendSpec) -> String {
     match backend {
         BackendSpec::Raw(raw) => raw.path.clone(),

@@ -11,12 +11,14 @@ use vmdisk_model::{
 use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
 use crate::chain::{Chain, chains};
+use crate::flushes::data_file;
 
 declare_rule! {
     /// Two disks of a guest open the same file, device or vhost-user socket, and at least one of them writes.
     ///
     /// ## What it reports
-    /// Reports a disk whose file or device another disk of the guest opens too. With host facts, different names of one
+    /// Reports a disk whose file or device another disk of the guest opens too: as its image, a backing image, an external
+    /// data file, or the image that a daemon on the same command line serves. With host facts, different names of one
     /// file or device are recognized: `/dev/sdb` and its link in `/dev/disk/by-id`, hard and symbolic links, a loop
     /// device and the file below it, a partition and its whole disk. Two read-only disks are not reported, nor are two
     /// disks that are both `<shareable/>`, where the guest's software coordinates writes. A `<transient/>` disk counts
@@ -202,6 +204,15 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
+    /// ```args,reported,hidden
+    /// qemu-storage-daemon \
+    ///   --blockdev driver=file,node-name=a,filename=/srv/a.img \
+    ///   --export type=vhost-user-blk,id=e,node-name=a,addr.type=unix,addr.path=/run/a.sock,writable=on &
+    /// qemu-system-x86_64 -nodefaults -machine q35,memory-backend=m \
+    ///   -object memory-backend-memfd,id=m,size=1G,share=on -m 1G \
+    ///   -chardev socket,id=c,path=/run/a.sock -device vhost-user-blk-pci,chardev=c \
+    ///   -blockdev driver=file,node-name=b,filename=/srv/a.img -device virtio-blk-pci,drive=b
+    /// ```
     name: "duplicate-disk-source",
     group: Group::DataSafety,
     severity: Severity::Error,
@@ -289,22 +300,26 @@ fn check_sockets(context: &Context<'_>, report: &mut Report) {
 
 /// The users of all images, in the order of the disks: first the configured images, then the images that headers name.
 fn users_of<'a>(context: &Context<'a>, chains: &'a [Chain<'a>]) -> Vec<User<'a>> {
-    let configured = context.images().flat_map(|(index, disk, top)| {
-        let images = top.chain().enumerate();
-        images.filter_map(move |(depth, image)| {
-            let (path, is_on_host) = name_of(image)?;
-            let field = match is_on_host {
-                true => ImageField::Path,
-                false => ImageField::Source,
-            };
-            Some(User {
-                index,
-                depth,
-                at: FieldPath::Image(index, depth, field),
-                disk,
-                path,
-                is_on_host,
-            })
+    let tops = context.disks();
+    let tops = tops.filter_map(|(index, disk)| Some((index, disk, disk.backend.opened_image()?)));
+    let configured = tops.flat_map(|(index, disk, top)| {
+        let opened = top.chain().enumerate().flat_map(move |(depth, image)| {
+            let data = image
+                .host_path()
+                .and_then(|path| data_file(context, image, path));
+            let data = data.map(|path| (depth, ImageField::DataFile, without_repeats(path)));
+            name_of(image)
+                .map(|(field, path)| (depth, field, path))
+                .into_iter()
+                .chain(data)
+        });
+        opened.map(move |(depth, field, path)| User {
+            index,
+            depth,
+            at: FieldPath::Image(index, depth, field),
+            disk,
+            path,
+            is_on_host: field != ImageField::Source,
         })
     });
     let named = chains.iter().flat_map(|chain| {
@@ -323,14 +338,14 @@ fn users_of<'a>(context: &Context<'a>, chains: &'a [Chain<'a>]) -> Vec<User<'a>>
     users
 }
 
-/// The name that two disks share if they open one image, and true if it is a path of the host.
-fn name_of(image: &Image) -> Option<(Cow<'_, str>, bool)> {
+/// The name that two disks share if they open one image, and its field: a path of the host, or the source.
+fn name_of(image: &Image) -> Option<(ImageField, Cow<'_, str>)> {
     if let Protocol::Volume(volume) = &image.protocol {
         let name = format!("{}/{}", volume.pool, volume.volume);
-        return Some((name.into(), false));
+        return Some((ImageField::Source, name.into()));
     }
     let path = image.host_path().filter(|path| !path.is_empty())?;
-    Some((without_repeats(path), true))
+    Some((ImageField::Path, without_repeats(path)))
 }
 
 /// A path without `//` and `/./`, which lead to the same file. `..` may lead elsewhere if a link precedes it.

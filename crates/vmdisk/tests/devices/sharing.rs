@@ -228,3 +228,29 @@ fn a_loop_device_overlaps_its_file_and_a_partition_its_disk() {
         }
     }
 }
+
+#[test]
+fn a_data_file_is_opened_as_an_image_is() {
+    let with = |source: &str| {
+        format!(
+            "<disk type='file' device='disk'><driver name='qemu' type='qcow2'/>{source}<target dev='vda' bus='virtio'/></disk>"
+        )
+    };
+    let written = with(
+        "<source file='/a.qcow2'><dataStore type='file'><format type='raw'/><source file='/a.img'/></dataStore></source>",
+    );
+    let in_header = with("<source file='/a.qcow2'/>");
+    let facts = r#"{"schema_version": "1.0", "files": [
+        {"path": "/a.qcow2", "present": true, "image": {"format": "qcow2", "data_file": "/a.img"}}]}"#;
+    for (qcow2, is_writable, expected) in [
+        (&written, true, 1),
+        (&in_header, true, 1),
+        (&in_header, false, 0),
+    ] {
+        let inside = if is_writable { "" } else { "<readonly/>" };
+        let qcow2 = qcow2.replace("<target", &format!("{inside}<target"));
+        let raw = disk("", "/a.img", "vdb", "virtio", inside);
+        let said = lint_with(RULE, facts, &guest("", &(qcow2 + &raw)));
+        assert_eq!(said.findings.len(), expected, "{:#?}", said.findings);
+    }
+}
