@@ -322,6 +322,15 @@ fn two_disks_do_not_write_to_one_storage_and_do_not_share_a_name() {
               {vhost-user-blk: {socket: /t, serves: {path: /a, format: raw}}}]",
             "disks[1].vhost-user-blk.serves: disks[0] and disks[1] write",
         ),
+        // Only raw storage can be shared.
+        (
+            "[{raw: {path: /a}}, {raw: {path: /a}}]",
+            "use separate storage, or write `shareable: true` for both",
+        ),
+        (
+            "[{qcow2: {path: /a}}, {raw: {path: /a}}]",
+            "storage; use separate storage for each disk",
+        ),
         (
             "[{raw: {path: /a}, target: vda}, {raw: {path: /b}, target: vda}, {raw: {path: /c}, target: vdb}]",
             "has the same name `vda`; `vdc` is free",

@@ -319,15 +319,26 @@ pub(crate) struct NewFile<'s> {
 }
 
 impl BackendSpec {
+    /// The format of the image, if it is written.
+    fn format(&self) -> Option<Format> {
+        match self {
+            BackendSpec::Qcow2(_) => Some(Format::Qcow2),
+            BackendSpec::Network(network) => network.format,
+            BackendSpec::Volume(volume) => volume.format,
+            BackendSpec::Device(device) => device.format,
+            _ => None,
+        }
+    }
+
     /// True for a qcow2 image, wherever it is.
     pub(crate) fn is_qcow2(&self) -> bool {
-        match self {
-            BackendSpec::Qcow2(_) => true,
-            BackendSpec::Network(network) => network.format == Some(Format::Qcow2),
-            BackendSpec::Volume(volume) => volume.format == Some(Format::Qcow2),
-            BackendSpec::Device(device) => device.format == Some(Format::Qcow2),
-            _ => false,
-        }
+        self.format() == Some(Format::Qcow2)
+    }
+
+    /// True for storage that several disks may write to: what is not raw has one writer, and so has a socket.
+    pub(crate) fn can_be_shared(&self) -> bool {
+        let is_raw = matches!(self.format(), None | Some(Format::Raw));
+        is_raw && !matches!(self, BackendSpec::VhostUserBlk(_))
     }
 
     /// What the new file needs, if it is one.

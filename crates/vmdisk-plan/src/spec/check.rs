@@ -337,13 +337,17 @@ fn check_together(disks: &[DiskSpec], faults: &mut Faults) {
                 continue;
             }
             let message = format!("disks[{first}] and disks[{index}] write to the same storage");
-            let is_made = disk.backend.is_made() || disks[first].backend.is_made();
+            let both = [&disks[first].backend, &disk.backend];
             let at = at.key(disk.backend.kind());
             let at = key.map_or(at.clone(), |key| at.key(key));
-            faults.refuse(at, message).help = Some(match is_made {
-                true => "give one of them another place".to_owned(),
-                false => "use separate storage, or write `shareable: true` for both".to_owned(),
-            });
+            let help = if both.iter().any(|backend| backend.is_made()) {
+                "give one of them another place"
+            } else if both.iter().all(|backend| backend.can_be_shared()) {
+                "use separate storage, or write `shareable: true` for both"
+            } else {
+                "use separate storage for each disk"
+            };
+            faults.refuse(at, message).help = Some(help.to_owned());
         }
         if let BackendSpec::LvmThin(LvmThinSpec {
             group,
