@@ -597,3 +597,20 @@ fn loongarch_needs_more_than_one_gibibyte() {
         assert_eq!(planned.is_ok(), is_taken);
     }
 }
+
+#[test]
+fn a_new_scsi_disk_leaves_the_units_of_host_devices_free() {
+    let guest = Domain {
+        architecture: Some(Architecture::X86_64),
+        machine: Some(MachineType::new("q35")),
+        controllers: vec![Controller::virtio_scsi(0), Controller::virtio_scsi(1)],
+        scsi_host_devices: vec![DriveAddress::of_unit(0, 0), DriveAddress::of_unit(1, 1)],
+        ..Domain::default()
+    };
+    let disks = ["raw:/a,bus=scsi,target=sda", "raw:/b,bus=scsi"];
+    let facts = Facts::default();
+    let plan = plan_into(&spec(&disks), &guest, &facts, &Target::default()).unwrap();
+    let places = plan.domain.disks.iter().map(|disk| &disk.frontend.address);
+    let expected = [1, 2].map(|unit| Some(Address::Drive(DriveAddress::of_unit(0, unit))));
+    assert!(places.eq(expected.iter()), "{:?}", plan.domain.disks);
+}

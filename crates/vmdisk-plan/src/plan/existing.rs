@@ -140,14 +140,20 @@ impl<'a> Existing<'a> {
             .map(|(index, _)| index)
     }
 
-    /// Units of a SCSI controller that are in use.
+    /// Units of a SCSI controller that disks and host devices use.
     pub(super) fn units_of(self, controller: u32) -> BTreeSet<u32> {
-        let unit = |disk: &Disk| match &disk.frontend.address {
-            Some(Address::Drive(place)) if place.controller == controller => Some(place.unit),
+        let place = |disk: &'a Disk| match &disk.frontend.address {
+            Some(Address::Drive(place)) => Some(place),
             _ => None,
         };
         let disks = self.disks().iter();
         let on_scsi = disks.filter(|disk| disk.frontend.bus == Some(TargetBus::Scsi));
-        on_scsi.filter_map(unit).collect()
+        let of_host = self.0.iter().flat_map(|guest| &guest.scsi_host_devices);
+        on_scsi
+            .filter_map(place)
+            .chain(of_host)
+            .filter(|place| place.controller == controller)
+            .map(|place| place.unit)
+            .collect()
     }
 }
