@@ -173,6 +173,70 @@ words! {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MachineType(pub String);
 
+/// Machines of one kind, which have one alias for their newest version.
+struct MachineFamily {
+    alias: &'static str,
+    /// What the names of its versions begin with; none for a family without versions.
+    versions: &'static [&'static str],
+    architectures: &'static [Architecture],
+}
+
+const X86: &[Architecture] = &[Architecture::X86_64, Architecture::I686];
+
+/// Families of which all architectures are known.
+const FAMILIES: &[MachineFamily] = &[
+    MachineFamily {
+        alias: "q35",
+        versions: &["pc-q35-"],
+        architectures: X86,
+    },
+    MachineFamily {
+        alias: "pc",
+        versions: &["pc-i440fx-", "pc-0.", "pc-1."],
+        architectures: X86,
+    },
+    MachineFamily {
+        alias: "isapc",
+        versions: &[],
+        architectures: X86,
+    },
+    MachineFamily {
+        alias: "microvm",
+        versions: &[],
+        architectures: X86,
+    },
+    MachineFamily {
+        alias: "virt",
+        versions: &["virt-"],
+        architectures: &[
+            Architecture::Aarch64,
+            Architecture::Armv7l,
+            Architecture::Armv6l,
+            Architecture::Riscv64,
+            Architecture::Riscv32,
+            Architecture::Loongarch64,
+            Architecture::M68k,
+        ],
+    },
+    MachineFamily {
+        alias: "pseries",
+        versions: &["pseries-"],
+        architectures: &[Architecture::Ppc64, Architecture::Ppc64le],
+    },
+    MachineFamily {
+        alias: "s390-ccw-virtio",
+        versions: &["s390-ccw-virtio-"],
+        architectures: &[Architecture::S390x],
+    },
+];
+
+impl MachineFamily {
+    fn has(&self, name: &str) -> bool {
+        let is_version = |prefix: &&str| name.starts_with(*prefix);
+        name == self.alias || self.versions.iter().any(is_version)
+    }
+}
+
 impl MachineType {
     /// A machine type by its name.
     pub fn new(name: impl Into<String>) -> Self {
@@ -191,6 +255,41 @@ impl MachineType {
     pub fn is_q35(&self) -> bool {
         let name = self.without_vendor();
         name == "q35" || name.starts_with("pc-q35-")
+    }
+
+    fn family(&self) -> Option<&'static MachineFamily> {
+        let name = self.without_vendor();
+        FAMILIES.iter().find(|family| family.has(name))
+    }
+
+    /// The architectures whose QEMU has such a machine; `None` for a name of no known family.
+    pub fn architectures(&self) -> Option<&'static [Architecture]> {
+        self.family().map(|family| family.architectures)
+    }
+
+    /// The form of the names of its family, for a name that is neither the alias nor a version, such as `q35-7`.
+    pub fn expected_form(&self) -> Option<String> {
+        let name = self.without_vendor();
+        let is_number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
+        let family = match self.family() {
+            Some(family) => {
+                let mut versions = family.versions.iter();
+                let version = versions.find_map(|prefix| name.strip_prefix(prefix))?;
+                (is_number(version) && MachineType::new(name).version().is_none())
+                    .then_some(family)?
+            }
+            None => FAMILIES.iter().find(|family| {
+                let version = name.strip_prefix(family.alias);
+                let version = version.and_then(|rest| rest.strip_prefix('-'));
+                version.is_some_and(is_number)
+            })?,
+        };
+        let alias = family.alias;
+        let versions = family.versions.first();
+        Some(versions.map_or_else(
+            || format!("`{alias}`"),
+            |prefix| format!("`{alias}`, or a version such as `{prefix}7.2`"),
+        ))
     }
 
     /// The name without the suffix of a vendor: `pc-q35-9.0` of `pc-q35-9.0+vendor0`.
@@ -217,6 +316,38 @@ impl std::fmt::Display for MachineType {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_family_of_machines_has_its_architectures_and_one_form_of_names() {
+        for (name, architectures, is_malformed) in [
+            ("q35", Some("x86_64 i686"), false),
+            ("pc-q35-9.0+vendor0", Some("x86_64 i686"), false),
+            ("pc-q35-rhel8.6.0", Some("x86_64 i686"), false),
+            ("pc-1.0", Some("x86_64 i686"), false),
+            ("pc-i440fx-bionic-hpb", Some("x86_64 i686"), false),
+            ("pseries-7.2", Some("ppc64 ppc64le"), false),
+            ("s390-ccw-virtio", Some("s390x"), false),
+            ("raspi3b", None, false),
+            ("none", None, false),
+            ("q35-7", None, true),
+            ("pc-7.2", None, true),
+            ("microvm-1", None, true),
+            ("pc-q35-7", Some("x86_64 i686"), true),
+        ] {
+            let machine = MachineType::new(name);
+            let found = machine.architectures().map(|all| {
+                let words: Vec<&str> = all.iter().map(|one| one.as_str()).collect();
+                words.join(" ")
+            });
+            assert_eq!(found.as_deref(), architectures, "{name}");
+            assert_eq!(machine.expected_form().is_some(), is_malformed, "{name}");
+        }
+        let form = MachineType::new("q35-7").expected_form();
+        assert_eq!(
+            form.as_deref(),
+            Some("`q35`, or a version such as `pc-q35-7.2`")
+        );
+    }
 
     #[test]
     fn kvm_of_a_host_runs_its_own_architecture_and_32_bit_arm_may_run_on_64_bit() {

@@ -307,6 +307,48 @@ fn the_machine_is_what_was_asked_the_target_or_the_common_one() {
 }
 
 #[test]
+fn a_machine_that_the_architecture_does_not_have_is_refused() {
+    let planned = |arch: Option<Architecture>, machine: &str| {
+        let guest = GuestSpec {
+            arch,
+            machine: Some(machine.to_owned()),
+            ..GuestSpec::default()
+        };
+        let spec = Spec {
+            guest: Some(guest),
+            ..spec(&["raw:/a"])
+        };
+        plan(&spec, &Facts::default(), &Target::default())
+    };
+    for (arch, machine, expected) in [
+        (
+            None,
+            "pseries",
+            "guest.machine: QEMU for x86_64 has no machine pseries; write `arch: ppc64` or `arch: ppc64le`, or use \
+             another machine",
+        ),
+        (None, "virt", "QEMU for x86_64 has no machine virt"),
+        (
+            Some(Architecture::Aarch64),
+            "pc-q35-7.2",
+            "QEMU for aarch64 has no machine pc-q35-7.2",
+        ),
+        (
+            None,
+            "q35-7",
+            "guest.machine: QEMU has no machine q35-7; use `q35`, or a version such as `pc-q35-7.2`",
+        ),
+    ] {
+        let errors = planned(arch, machine).expect_err(machine).to_string();
+        assert!(errors.contains(expected), "{errors}");
+    }
+    let ibm = planned(None, "s390-ccw-virtio").unwrap().domain;
+    assert_eq!(ibm.architecture, Some(Architecture::S390x));
+    planned(Some(Architecture::Aarch64), "virt").unwrap();
+    planned(None, "ubuntu").unwrap();
+}
+
+#[test]
 fn a_pc_that_boots_from_sectors_of_4096_bytes_has_uefi() {
     let asked = |disks: &[&str], guest: GuestSpec| {
         let spec = Spec {

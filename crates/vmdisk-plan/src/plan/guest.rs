@@ -37,7 +37,7 @@ pub(crate) fn plan_machine(planner: &mut Planner<'_>) {
         Some(Chosen::by_default("guest".to_owned(), reason))
     });
     let arch = planner.decide(at(DomainField::Architecture), "arch", arch, |planner| {
-        Some(architecture(&planner.host.target))
+        Some(architecture(&planner.host.target, machine.as_deref()))
     });
     planner.domain.architecture = arch;
     planner.note_asked(at(DomainField::Os), "os", os);
@@ -53,7 +53,11 @@ pub(crate) fn plan_machine(planner: &mut Planner<'_>) {
             ..Target::default()
         };
         planner.host.target = chosen.or(planner.host.target.clone());
-        planner.domain.machine = Some(MachineType::new(machine));
+        let machine = MachineType::new(machine);
+        if !planner.existing.is_there() {
+            refuse_machine(planner, arch, &machine);
+        }
+        planner.domain.machine = Some(machine);
     }
     let guest_type = planner.decide(at(DomainField::DomainType), "type", guest_type, |planner| {
         Some(accelerator(planner, arch))
@@ -73,6 +77,22 @@ pub(crate) fn plan_machine(planner: &mut Planner<'_>) {
     if is_loongarch && planner.domain.memory <= Some(Bytes::gib(1)) {
         let at = SpecPath::default().key("guest").key("memory");
         planner.refuse(at, format!("QEMU's {arch} needs more than 1 GiB of memory"));
+    }
+}
+
+/// Refuses a machine that no QEMU for the architecture has.
+fn refuse_machine(planner: &mut Planner<'_>, arch: Architecture, machine: &MachineType) {
+    let at = SpecPath::default().key("guest").key("machine");
+    if let Some(form) = machine.expected_form() {
+        let message = format!("QEMU has no machine {machine}");
+        planner.refuse(at, message).help = Some(format!("use {form}"));
+    } else if let Some(architectures) = machine.architectures()
+        && !architectures.contains(&arch)
+    {
+        let message = format!("QEMU for {arch} has no machine {machine}");
+        let keys = architectures.iter().map(|arch| format!("`arch: {arch}`"));
+        let keys = keys.collect::<Vec<_>>().join(" or ");
+        planner.refuse(at, message).help = Some(format!("write {keys}, or use another machine"));
     }
 }
 
@@ -165,7 +185,11 @@ pub(crate) const fn is_pc(architecture: Option<Architecture>) -> bool {
     )
 }
 
-fn architecture(target: &Target) -> Chosen<Architecture> {
+fn architecture(target: &Target, machine: Option<&str>) -> Chosen<Architecture> {
+    let machine = machine.map(MachineType::new);
+    if let Some([only]) = machine.as_ref().and_then(MachineType::architectures) {
+        return Chosen::by_default(*only, "the architecture of the machine");
+    }
     match target.arch.as_deref().and_then(Architecture::from_word) {
         Some(arch) => Chosen::by_fact(arch, "the architecture of the target"),
         None => Chosen::by_default(Architecture::X86_64, "the most common"),

@@ -3,7 +3,7 @@
 use vmdisk_facts::machines::{MachineVendor, is_removed};
 use vmdisk_facts::{Answer, Version, machine_version};
 use vmdisk_fields::{phrase, quoted};
-use vmdisk_model::{Architecture, DomainField, FieldPath, Manager};
+use vmdisk_model::{Architecture, DomainField, FieldPath, MachineType, Manager};
 use vmdisk_rule::{Confidence, Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
 declare_rule! {
@@ -14,7 +14,8 @@ declare_rule! {
     /// decides: `pc-q35-10.0` needs QEMU 10.0, 7.2 no longer has `pc-1.0`, and 11.1 no longer has `pc-q35-5.1`. QEMU
     /// removed machine types in several releases; since 10.1, each release removes those that are six years old. The
     /// rule also warns of a machine type of another distribution, such as `pc-i440fx-rhel7.0.0` on Debian, unless OpenStack,
-    /// oVirt or KubeVirt manages the guest. It does not report aliases such as `q35`.
+    /// oVirt or KubeVirt manages the guest. A machine of another architecture, such as `virt` on x86, is reported for every
+    /// version. The rule does not report aliases such as `q35`.
     ///
     /// ## Why it matters
     /// QEMU refuses machine types of later versions and types that it has removed. The guest can neither start there
@@ -53,6 +54,23 @@ declare_rule! {
     /// qemu-system-x86_64 -nodefaults -machine pc-1.0 \
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
     ///   -device virtio-blk-pci,drive=f0,id=vda
+    /// ```
+    ///
+    /// A machine type of another architecture:
+    /// ```xml,reported
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='virt'>hvm</type>
+    ///   </os>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='raw' cache='writeback'/>
+    ///       <source file='/srv/img/web1.img'/>
+    ///       <target dev='vda' bus='virtio'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
     /// ```
     ///
     /// A machine type of RHEL on Debian:
@@ -144,6 +162,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
         return;
     };
     let name = machine.0.as_str();
+    if report_other_architecture(context, machine, report) {
+        return;
+    }
     let version = machine_version(name);
     let vendor = MachineVendor::of_machine(name);
     if version.is_none() && vendor.is_none() && target.machines.is_empty() {
@@ -250,6 +271,29 @@ fn foreign_vendor(
 }
 
 /// True if QEMU's list of machine types is for the guest's architecture.
+/// Reports a machine that no QEMU for the architecture of the guest has.
+fn report_other_architecture(
+    context: &Context<'_>,
+    machine: &MachineType,
+    report: &mut Report,
+) -> bool {
+    let (Some(arch), Some(own)) = (context.domain.architecture, machine.architectures()) else {
+        return false;
+    };
+    if own.contains(&arch) {
+        return false;
+    }
+    let own: Vec<&str> = own.iter().map(|arch| arch.as_str()).collect();
+    report
+        .finding(
+            FieldPath::Domain(DomainField::Machine),
+            format!("QEMU for {arch} does not have the machine type {machine}"),
+        )
+        .label(format!("a machine of {}", own.join(", ")))
+        .help("use a machine of the architecture, or the architecture of the machine");
+    true
+}
+
 fn is_of_its_architecture(context: &Context<'_>) -> bool {
     match (&context.domain.architecture, &context.target.arch) {
         (Some(guest), Some(program)) => guest.as_str() == program,
