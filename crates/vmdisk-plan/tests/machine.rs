@@ -387,7 +387,33 @@ fn a_pc_that_boots_from_sectors_of_4096_bytes_has_uefi() {
         firmware: Some(Firmware::Bios),
         ..open()
     };
-    assert_eq!(firmware(&[small], bios.clone()), Some(Firmware::Bios));
+    // That of the machine, for which libvirt has no descriptor.
+    assert_eq!(firmware(&[small], bios.clone()), None);
+    for (arch, kind, expected) in [
+        (
+            Architecture::S390x,
+            Firmware::Efi,
+            "guest.firmware: there is no UEFI for s390x; remove `firmware`",
+        ),
+        (
+            Architecture::Ppc64,
+            Firmware::Efi,
+            "there is no UEFI for ppc64",
+        ),
+        (
+            Architecture::Aarch64,
+            Firmware::Bios,
+            "there is no BIOS for aarch64",
+        ),
+    ] {
+        let guest = GuestSpec {
+            arch: Some(arch),
+            firmware: Some(kind),
+            ..open()
+        };
+        let errors = asked(&[small], guest).unwrap_err().to_string();
+        assert!(errors.contains(expected), "{errors}");
+    }
     let errors = asked(&[large], bios).unwrap_err();
     let [error] = errors.as_slice() else {
         panic!("{errors:?}");

@@ -121,6 +121,29 @@ pub(crate) fn needs_uefi(domain: &Domain) -> bool {
     domain.architecture.is_some_and(is_one)
 }
 
+/// Refuses a firmware that no machine of the architecture has.
+fn refuse_firmware(planner: &mut Planner<'_>, firmware: Option<Firmware>) {
+    use Architecture::{Aarch64, Armv7l, I686, Loongarch64, Riscv64, X86_64};
+    let arch = planner.domain.architecture.unwrap_or(X86_64);
+    let (has_it, name) = match firmware {
+        Some(Firmware::Efi) => {
+            let has_efi = matches!(
+                arch,
+                X86_64 | I686 | Aarch64 | Armv7l | Riscv64 | Loongarch64
+            );
+            (has_efi, "UEFI")
+        }
+        Some(Firmware::Bios) => (is_pc(Some(arch)), "BIOS"),
+        None => return,
+    };
+    if !has_it {
+        let at = SpecPath::default().key("guest").key("firmware");
+        planner
+            .refuse(at, format!("there is no {name} for {arch}"))
+            .help = Some("remove `firmware`".to_owned());
+    }
+}
+
 /// Decides the firmware: SeaBIOS does not boot from a disk with sectors of more than 512 bytes.
 ///
 /// Tried with SeaBIOS 1.16.2: `virtio-blk … block size 4096 is unsupported` and `virtio-scsi: unsupported block size
@@ -144,7 +167,11 @@ pub(crate) fn plan_firmware(planner: &mut Planner<'_>) {
         let reason = format!("SeaBIOS does not boot from a disk with {size}-byte sectors");
         Some(Chosen::by_default(Firmware::Efi, reason).instead_of("seabios-4096-sectors"))
     });
-    planner.domain.firmware = firmware;
+    if !planner.existing.is_there() {
+        refuse_firmware(planner, firmware);
+    }
+    // The BIOS is the machine's own: libvirt looks for a descriptor of it, which no distribution has.
+    planner.domain.firmware = firmware.filter(|firmware| *firmware == Firmware::Efi);
     // RISC-V guests boot with a device tree; its machines have ACPI only since QEMU 8.1.
     let has_acpi = matches!(
         planner.domain.architecture,
