@@ -256,6 +256,9 @@ fn what_cannot_be_made_is_refused_with_the_way_out() {
     for (keys, help) in [
         ("size=2M,SOURCE", "write `size=4M` or more"),
         ("SOURCE,mode=rw", "such as '0640'"),
+        ("SOURCE,mode=4755", "such as '0640'"),
+        ("SOURCE,mode=0700", "such as '0640'"),
+        ("SOURCE,mode=00640", "such as '0640'"),
         ("owner=root", "needs `size`"),
         (
             "SOURCE,size=8M,encryption.secret.usage=a",

@@ -180,12 +180,17 @@ fn check_new_file(backend: &BackendSpec, at: &SpecPath, faults: &mut Faults) {
         if !backend.is_made() {
             check_creation(&[(key, true)], at, faults);
         }
-        let is_octal = |c: char| ('0'..='7').contains(&c);
         let is_name = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
         let (is_fit, expected) = match key {
             "mode" => {
-                let is_mode = (3..=4).contains(&value.len()) && value.chars().all(is_octal);
-                (is_mode, "octal digits in quotes, such as '0640'")
+                // An image is read and written, and nothing else.
+                let digits = value.strip_prefix('0').filter(|it| it.len() == 3);
+                let digits = digits.unwrap_or(value);
+                let is_mode = digits.len() == 3 && digits.chars().all(|c| "0246".contains(c));
+                (
+                    is_mode,
+                    "octal digits in quotes for reading and writing, such as '0640'",
+                )
             }
             _ => {
                 let is_fit = value.chars().all(is_name) && !value.starts_with('-');
