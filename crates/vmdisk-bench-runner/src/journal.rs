@@ -21,6 +21,8 @@ const HEADER: &str = "run.json";
 const JOURNAL: &str = "journal.jsonl";
 /// The directory of the raw reports, next to the journal.
 pub const REPORTS: &str = "samples";
+/// The files of a run that its result is computed from.
+pub const RECORDS: [&str; 2] = [HEADER, JOURNAL];
 
 /// Description of a run, written once when it begins.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

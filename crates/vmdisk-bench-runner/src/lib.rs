@@ -44,7 +44,7 @@ pub use engine::{Emit, Engine, RunContext};
 pub use engine_kind::EngineKind;
 pub use error::{Error, TextLocation};
 pub use journal::{
-    Entry, Header, Journal, Log, REPORTS, ReadJournal, SCHEMA_VERSION, Sample, taken,
+    Entry, Header, Journal, Log, RECORDS, REPORTS, ReadJournal, SCHEMA_VERSION, Sample, taken,
 };
 pub use measurement::{
     Accelerator, CommandRecord, DeviceUse, Direction, Latency, Measurement, PERCENTILES, Semantics,

@@ -171,6 +171,13 @@ fn a_run_ends_with_its_reports_and_leaves_no_image() {
         let again = vmdisk(place.path(), &["bench", "report", run_of]);
         assert_eq!(again.stdout, run.stdout);
     }
+    // It replaces nothing of the run.
+    for name in ["out/result.json", "out/samples/round-001-cell-000.json"] {
+        let before = std::fs::read(place.path().join(name)).unwrap();
+        let refused = vmdisk(place.path(), &["bench", "report", "out", "-o", name]);
+        assert_eq!(refused.code, 2, "{}", refused.stderr);
+        assert_eq!(std::fs::read(place.path().join(name)).unwrap(), before);
+    }
     let json = vmdisk(
         place.path(),
         &["bench", "report", "out", "--format", "json"],

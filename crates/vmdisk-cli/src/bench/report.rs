@@ -7,7 +7,7 @@ use vmdisk_bench_runner::report::{csv, fio_jobs, markdown, pairs, text};
 use vmdisk_bench_runner::{BenchResult, REPORTS};
 
 use super::args::{ExportTo, ReportArgs, ReportFormat};
-use super::result_file::{RESULT, read};
+use super::result_file::{REPORT, RESULT, SAMPLES, directory_of, read};
 use super::stop::stop;
 use super::to_facts;
 use crate::exit::Exit;
@@ -66,7 +66,7 @@ fn export_fio(
         std::fs::write(&path, text).map_err(|error| Stop::file("write", &path, plain(&error)))?;
     }
     let mut reports = 0;
-    for entry in std::fs::read_dir(run.join(REPORTS))
+    for entry in std::fs::read_dir(directory_of(run).join(REPORTS))
         .into_iter()
         .flatten()
         .flatten()
@@ -107,8 +107,8 @@ pub(super) fn in_form(result: &BenchResult, format: ReportFormat) -> Result<Stri
 pub(super) fn write_all(result: &BenchResult, directory: &Path) -> Result<(), Stop> {
     for (name, format) in [
         (RESULT, ReportFormat::Json),
-        ("samples.csv", ReportFormat::Csv),
-        ("report.md", ReportFormat::Markdown),
+        (SAMPLES, ReportFormat::Csv),
+        (REPORT, ReportFormat::Markdown),
     ] {
         let path = directory.join(name);
         crate::atomic::write(&path, in_form(result, format)?.as_bytes())

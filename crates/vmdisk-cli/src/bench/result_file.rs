@@ -3,24 +3,58 @@
 use std::fmt::Display;
 use std::path::Path;
 
-use vmdisk_bench_runner::{BenchResult, Journal};
+use vmdisk_bench_runner::{BenchResult, Journal, RECORDS, REPORTS};
 
 use super::stop::stop;
 use crate::input::bounded::{self, MAX_BYTES};
+use crate::input::used;
 use crate::stop::{Stop, plain};
 
 /// Name of the result in a run's directory.
 pub(super) const RESULT: &str = "result.json";
+/// Name of the samples as a table.
+pub(super) const SAMPLES: &str = "samples.csv";
+/// Name of the report for people.
+pub(super) const REPORT: &str = "report.md";
+/// Name of the facts of the host.
+pub(super) const FACTS: &str = "facts.json";
 
 /// Reads a result: from a file, or from the journal in a directory, which may have samples newer than
-/// the reports.
+/// the reports. No output replaces a file of that run.
 pub(super) fn read(path: &Path) -> Result<BenchResult, Stop> {
+    note_files(directory_of(path));
     if path.is_dir() {
-        let read = Journal::read(path, |path| bounded::regular(path, MAX_BYTES)).map_err(stop)?;
-        return BenchResult::of(read.header, read.entries).map_err(stop);
+        return of_journal(path);
     }
     let text = text_of(path)?;
     BenchResult::from_json(&text, &path.display().to_string()).map_err(stop)
+}
+
+/// Reads the result of the run in a directory, whose reports may be written again.
+pub(super) fn of_journal(directory: &Path) -> Result<BenchResult, Stop> {
+    let read = Journal::read(directory, |path| bounded::regular(path, MAX_BYTES)).map_err(stop)?;
+    BenchResult::of(read.header, read.entries).map_err(stop)
+}
+
+/// The directory of a run that is named by its directory or its result.
+pub(super) fn directory_of(run: &Path) -> &Path {
+    match run.parent() {
+        Some(parent) if !run.is_dir() => parent,
+        _ => run,
+    }
+}
+
+/// Notes the files of a run in a directory that has its records; what else is there may be an output.
+fn note_files(directory: &Path) {
+    let has = |record: &&str| directory.join(record).exists();
+    if !RECORDS.iter().all(|record| has(&record)) {
+        return;
+    }
+    let files = RECORDS.iter().chain(&[FACTS, RESULT, SAMPLES, REPORT]);
+    files.for_each(|file| used::file(&directory.join(file)));
+    let samples = std::fs::read_dir(directory.join(REPORTS));
+    let samples = samples.into_iter().flatten().flatten();
+    samples.for_each(|sample| used::file(&sample.path()));
 }
 
 /// The text of a file that the caller named.

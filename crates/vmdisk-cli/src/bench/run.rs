@@ -17,7 +17,7 @@ use super::budgets::within_budgets;
 use super::progress::{Progress, range};
 use super::report::{in_form, write_all};
 use super::request::{QUICK_SECONDS, Request, Subject};
-use super::result_file::{RESULT, read, text_of};
+use super::result_file::{FACTS, RESULT, of_journal, text_of};
 use super::stop::stop;
 use super::{args, check, environment, recovery, to_facts};
 use crate::clock;
@@ -153,7 +153,7 @@ fn begin(
     let cancel = handle_signals()?;
     workspace.check(&plan.configurations).map_err(stop)?;
     let mut journal = Journal::create(&directory, &header).map_err(stop)?;
-    let facts_file = directory.join("facts.json");
+    let facts_file = directory.join(FACTS);
     std::fs::write(&facts_file, facts_text)
         .map_err(|error| Stop::file("write", &facts_file, plain(&error)))?;
     let exit = measure(
@@ -257,7 +257,7 @@ fn measure(
     let ended = runner.run(past);
     progress.end();
     let elapsed = machine.elapsed();
-    let result = read(directory)?;
+    let result = of_journal(directory)?;
     if result.samples.is_empty() {
         ended.map_err(stop)?;
         return Err(Stop::new("no sample was measured"));

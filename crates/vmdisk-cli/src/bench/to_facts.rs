@@ -11,7 +11,7 @@ use vmdisk_bench_runner::{
     Metric, Phase, Storage, Workload,
 };
 
-use super::result_file::{RESULT, read};
+use super::result_file::{FACTS, RESULT, directory_of, read};
 use crate::atomic;
 use crate::facts_file::from_file;
 use crate::io::Io;
@@ -23,6 +23,8 @@ const ALPHA: f64 = 0.05;
 /// Adds what a run measured to a facts file of its host; a new file gets the facts of the run.
 pub(super) fn write(run: &Path, file: &Path, io: &mut Io<'_>) -> Result<(), Stop> {
     let (own, measured) = of_run(run)?;
+    // The facts of the run are evidence of it.
+    atomic::refuse(file).map_err(|error| Stop::file("write", file, error))?;
     let mut facts = match file.exists() {
         true => from_file(file)?.0,
         false => own.clone(),
@@ -102,12 +104,7 @@ pub(crate) fn add(facts: &mut Facts, measured: Vec<MeasuredStorage>) {
 /// The facts of a run, and what it measured.
 pub(crate) fn of_run(run: &Path) -> Result<(Facts, Vec<MeasuredStorage>), Stop> {
     let result = read(run)?;
-    let directory = if run.is_dir() {
-        Some(run)
-    } else {
-        run.parent()
-    };
-    let facts = directory.unwrap_or(Path::new(".")).join("facts.json");
+    let facts = directory_of(run).join(FACTS);
     let facts = from_file(&facts)
         .map_err(|stop| stop.help(format!("name the directory of a run, with its {RESULT}")))?
         .0;

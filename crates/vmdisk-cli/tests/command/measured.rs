@@ -124,6 +124,62 @@ fn a_measured_effect_is_cited_and_takes_back_the_fix_that_it_refutes() {
 }
 
 #[test]
+fn no_output_replaces_a_file_of_a_run_that_is_read() {
+    let place = place("verify-cache-writethrough");
+    for run in ["r1", "r2"] {
+        for name in ["facts.json", "result.json"] {
+            place.write(&format!("{run}/{name}"), place.read(name).as_bytes());
+        }
+        for name in [
+            "run.json",
+            "journal.jsonl",
+            "samples.csv",
+            "report.md",
+            "samples/round-000-cell-000.json",
+        ] {
+            place.write(&format!("{run}/{name}"), name.as_bytes());
+        }
+    }
+    let read: [&[&str]; 4] = [
+        &["bench", "report", "r1/result.json", "-o"],
+        &["bench", "report", "r1/result.json", "--to-facts"],
+        &["bench", "compare", "r2/result.json", "r1/result.json", "-o"],
+        &[
+            "advise",
+            "--size",
+            "1G",
+            "--facts",
+            "host.json",
+            "--measured",
+            "r1/result.json",
+            "-o",
+        ],
+    ];
+    for words in read {
+        for name in [
+            "facts.json",
+            "result.json",
+            "run.json",
+            "journal.jsonl",
+            "samples.csv",
+            "report.md",
+            "samples/round-000-cell-000.json",
+        ] {
+            let name = format!("r1/{name}");
+            let before = place.read(&name);
+            let run = place.run(&[words, &[&name]].concat());
+            assert_eq!(run.code, 2, "{words:?}: {run:?}");
+            assert!(run.stderr.contains("this run reads it"), "{run:?}");
+            assert_eq!(place.read(&name), before);
+        }
+    }
+    // What else is in the directory may be an output.
+    for _ in 0..2 {
+        succeeds(place.run(&[read[0], &["r1/mine.txt"]].concat()));
+    }
+}
+
+#[test]
 fn measured_figures_are_printed_where_their_storage_is() {
     let place = place("cache-flushes-storage-daemon");
     succeeds(place.run(&["bench", "report", "result.json", "--to-facts", "host.json"]));
