@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use crate::blockdev::{BlockDevice, DeviceNumber};
+use crate::blockdev::{BlockDevice, BlockKind, DeviceNumber};
 use crate::direct_io::{self, DirectIo, DirectIoInputs};
 use crate::fact::{Fact, Reason};
 use crate::facts::Facts;
@@ -402,24 +402,39 @@ impl<'a> HostIndex<'a> {
 
     /// The devices at the bottom under a path: of the device it is, or of the filesystem it is on.
     pub fn leaves_of(&self, path: &str) -> Fact<Vec<&'a BlockDevice>> {
+        self.devices_under(path).map(|devices| {
+            let mut seen = HashSet::new();
+            let leaves = devices.into_iter().flat_map(|it| self.leaves(it));
+            leaves.filter(|leaf| seen.insert(&leaf.id)).collect()
+        })
+    }
+
+    /// The uppermost loop device under a path, if there is one. Its name leads to another file tomorrow, and its figures
+    /// are not those of the drives below.
+    pub fn loop_device_under(&self, path: &str) -> Option<&'a BlockDevice> {
+        let devices = self.devices_under(path).known()?;
+        let mut all = devices.into_iter().flat_map(|it| self.walk_down(it));
+        all.find(|device| device.kind == BlockKind::Loop)
+    }
+
+    /// The device that a path is, or those of the filesystem it is on.
+    fn devices_under(&self, path: &str) -> Fact<Vec<&'a BlockDevice>> {
         match self.block_device(path) {
-            Fact::Known(device) => Fact::Known(self.leaves(device)),
+            Fact::Known(device) => Fact::Known(vec![device]),
             Fact::Absent | Fact::NotCollected => {
                 let filesystem = self.filesystem_of(path);
-                let devices = filesystem.and_then(|it| self.devices_of(it));
-                devices.map(|devices| {
-                    let mut seen = HashSet::new();
-                    let leaves = devices.into_iter().flat_map(|it| self.leaves(it));
-                    leaves.filter(|leaf| seen.insert(&leaf.id)).collect()
-                })
+                filesystem.and_then(|it| self.devices_of(it))
             }
             Fact::Unknown(unknown) => Fact::Unknown(unknown),
         }
     }
 
     /// The storage of a path, by which what was measured there is found again: everything else of it is not collected.
-    /// `None` where the facts do not describe the path.
+    /// `None` where the facts do not describe the path, and on a loop device ([`HostIndex::loop_device_under`]).
     pub fn storage_of(&self, path: &str) -> Option<MeasuredStorage> {
+        if self.loop_device_under(path).is_some() {
+            return None;
+        }
         let mut storage = MeasuredStorage {
             fstype: Fact::Absent,
             ..MeasuredStorage::default()

@@ -238,6 +238,28 @@ fn a_loop_device_is_above_the_storage_of_its_file() {
 }
 
 #[test]
+fn figures_of_a_drive_are_not_those_of_a_loop_device_on_it() {
+    let text = HOST.replace("kind: xfs", "kind: ext4");
+    let read = Facts::parse(&text).unwrap();
+    let index = HostIndex::new(&read.facts);
+    let on_loop = "/srv/images/x.img";
+    assert_eq!(
+        index.loop_device_under(on_loop).map(|it| it.id.as_str()),
+        Some("loop")
+    );
+    assert_eq!(index.storage_of(on_loop), None);
+    assert!(index.loop_device_under("/x.img").is_none());
+    let drive = index.storage_of("/x.img").unwrap();
+    let facts = Facts {
+        measured: vec![drive],
+        ..read.facts.clone()
+    };
+    let index = HostIndex::new(&facts);
+    assert_eq!(index.measured_on("/x.img").len(), 1);
+    assert!(index.measured_on(on_loop).is_empty());
+}
+
+#[test]
 fn a_missing_file_is_on_the_mount_of_its_directory() {
     let text = HOST.replace(
         "missing.img, present: false",

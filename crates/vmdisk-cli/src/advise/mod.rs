@@ -28,8 +28,8 @@ pub(crate) fn run(args: &AdviseArgs, io: &mut Io<'_>, colors: Colors) -> Result<
     #[cfg(feature = "bench")]
     if let Some(mut facts) = host.facts().filter(|_| !args.measured.is_empty()).cloned() {
         for run in &args.measured {
-            let (_, measured) = crate::bench::to_facts::of_run(run)?;
-            crate::bench::to_facts::add(&mut facts, measured);
+            let run = crate::bench::to_facts::of_run(run)?;
+            crate::bench::to_facts::add(&mut facts, run.measured);
         }
         host.set(vmdisk::Host::new(facts));
     }

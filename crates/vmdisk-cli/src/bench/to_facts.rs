@@ -1,5 +1,6 @@
 //! The figures of a run, as facts of the host.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use vmdisk::Facts;
@@ -15,6 +16,7 @@ use super::result_file::{FACTS, RESULT, directory_of, read};
 use crate::atomic;
 use crate::facts_file::from_file;
 use crate::io::Io;
+use crate::sanitize;
 use crate::stop::Stop;
 
 /// The chance that an interval misses the true figure.
@@ -22,7 +24,11 @@ const ALPHA: f64 = 0.05;
 
 /// Adds what a run measured to a facts file of its host; a new file gets the facts of the run.
 pub(super) fn write(run: &Path, file: &Path, io: &mut Io<'_>) -> Result<(), Stop> {
-    let (own, measured) = of_run(run)?;
+    let MeasuredRun {
+        facts: own,
+        measured,
+        without,
+    } = of_run(run)?;
     // The facts of the run are evidence of it.
     atomic::refuse(file).map_err(|error| Stop::file("write", file, error))?;
     let mut facts = match file.exists() {
@@ -68,6 +74,9 @@ pub(super) fn write(run: &Path, file: &Path, io: &mut Io<'_>) -> Result<(), Stop
         "wrote {figures} figures of {stacks} configurations to {}\n",
         file.display()
     ));
+    for why in without {
+        io.say(&format!("left out: {}\n", sanitize::line(&why)));
+    }
     Ok(())
 }
 
@@ -101,19 +110,56 @@ pub(crate) fn add(facts: &mut Facts, measured: Vec<MeasuredStorage>) {
     facts.measured.extend(measured);
 }
 
+/// A run, with what facts can hold of it.
+pub(crate) struct MeasuredRun {
+    /// The facts of the host.
+    facts: Facts,
+    /// What was measured.
+    pub(crate) measured: Vec<MeasuredStorage>,
+    /// The reasons why other figures have no place.
+    without: Vec<String>,
+}
+
 /// The facts of a run, and what it measured.
-pub(crate) fn of_run(run: &Path) -> Result<(Facts, Vec<MeasuredStorage>), Stop> {
+pub(crate) fn of_run(run: &Path) -> Result<MeasuredRun, Stop> {
     let result = read(run)?;
     let facts = directory_of(run).join(FACTS);
     let facts = from_file(&facts)
         .map_err(|stop| stop.help(format!("name the directory of a run, with its {RESULT}")))?
         .0;
-    let measured = measured(&result, &HostIndex::new(&facts));
-    match measured.is_empty() {
-        true => Err(Stop::new("the run has no figures for facts")
-            .help("they need two rounds of direct requests to a file or device that the facts of the run describe")),
-        false => Ok((facts, measured)),
+    let host = HostIndex::new(&facts);
+    let measured = measured(&result, &host);
+    if measured.is_empty() {
+        let stop = Stop::new("the run has no figures for facts");
+        let without = without_place(&result, &host);
+        return Err(match without.is_empty() {
+            true => stop.help("they need two rounds of direct requests to a file or device that the facts of the run describe"),
+            false => stop.help(without.join("; ")),
+        });
     }
+    let without = without_place(&result, &host);
+    drop(host);
+    Ok(MeasuredRun {
+        facts,
+        measured,
+        without,
+    })
+}
+
+/// The reasons why figures of a run have no place in facts.
+fn without_place(result: &BenchResult, host: &HostIndex<'_>) -> Vec<String> {
+    let configurations = result.header.plan.configurations.iter();
+    let paths: BTreeSet<&str> = configurations
+        .filter_map(|it| path_of(result, it))
+        .collect();
+    let on_loop = |path| {
+        let device = host.loop_device_under(path)?;
+        Some(format!(
+            "{path} is on the loop device {}, whose figures are not those of the drives below it",
+            device.name()
+        ))
+    };
+    paths.into_iter().filter_map(on_loop).collect()
 }
 
 /// The figures and effects of each configuration.
@@ -162,6 +208,18 @@ fn of_configuration(
     Some(storage)
 }
 
+/// The directory, file or device of a configuration.
+fn path_of<'a>(result: &'a BenchResult, configuration: &'a ConfigurationRecord) -> Option<&'a str> {
+    match &configuration.storage {
+        Storage::File { directory, .. } => {
+            let own = directory.as_ref().and_then(|directory| directory.to_str());
+            own.or(result.header.request["directory"].as_str())
+        }
+        Storage::Device { path, .. } | Storage::Existing { path } => path.to_str(),
+        Storage::ThinVolume { .. } | Storage::Socket { .. } => None,
+    }
+}
+
 /// The storage of a configuration, with its settings.
 fn storage_of(
     result: &BenchResult,
@@ -169,16 +227,16 @@ fn storage_of(
     engine: EngineKind,
     host: &HostIndex<'_>,
 ) -> Option<MeasuredStorage> {
-    let (path, is_nocow, form) = match &configuration.storage {
-        Storage::File { directory, no_cow } => {
-            let own = directory.as_ref().and_then(|directory| directory.to_str());
-            let path = own.or(result.header.request["directory"].as_str())?;
+    let path = path_of(result, configuration)?;
+    let (is_nocow, form) = match &configuration.storage {
+        Storage::File { no_cow, .. } => {
             let form = configuration.creation.strip_suffix(", preallocation off");
-            (path, *no_cow, Some(form.unwrap_or(&configuration.creation)))
+            (*no_cow, Some(form.unwrap_or(&configuration.creation)))
         }
-        Storage::Device { path, .. } => (path.to_str()?, false, Some(form_of_device(host, path))),
-        Storage::Existing { path } => (path.to_str()?, false, None),
-        Storage::ThinVolume { .. } | Storage::Socket { .. } => return None,
+        Storage::Device { path, .. } => (false, Some(form_of_device(host, path))),
+        Storage::Existing { .. } | Storage::ThinVolume { .. } | Storage::Socket { .. } => {
+            (false, None)
+        }
     };
     let mut storage = host.storage_of(path)?;
     if is_nocow && storage.fstype.is(&FsKind::Btrfs) {
@@ -297,7 +355,7 @@ fn effect(
 
 /// An allowance for each rule whose effect was measured, with the figures.
 pub(super) fn allowances(run: &Path) -> Result<String, Stop> {
-    let (_, measured) = of_run(run)?;
+    let MeasuredRun { measured, .. } = of_run(run)?;
     let mut lines = Vec::new();
     for storage in &measured {
         for of_rule in storage

@@ -180,6 +180,38 @@ fn no_output_replaces_a_file_of_a_run_that_is_read() {
 }
 
 #[test]
+fn figures_on_a_loop_device_are_no_facts_of_the_drive_below() {
+    let place = place("cache-flushes-storage-daemon");
+    let mut facts = facts(&place, "facts.json");
+    for device in &mut facts.blockdevs {
+        device.kind = vmdisk::facts::blockdev::BlockKind::Loop;
+    }
+    place.write("facts.json", facts.to_json().as_bytes());
+    for words in [
+        &["bench", "report", "result.json", "--to-facts", "new.json"][..],
+        &[
+            "advise",
+            "--size",
+            "1G",
+            "--facts",
+            "host.json",
+            "--measured",
+            "result.json",
+        ],
+    ] {
+        let refused = place.run(words);
+        assert_eq!(refused.code, 2, "{refused:?}");
+        assert!(
+            refused
+                .stderr
+                .contains("/srv/img is on the loop device /dev/"),
+            "{refused:?}"
+        );
+    }
+    assert!(!place.path("new.json").exists());
+}
+
+#[test]
 fn measured_figures_are_printed_where_their_storage_is() {
     let place = place("cache-flushes-storage-daemon");
     succeeds(place.run(&["bench", "report", "result.json", "--to-facts", "host.json"]));
