@@ -1,5 +1,6 @@
 //! The storage of a disk during a run.
 
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use super::counters;
@@ -80,8 +81,11 @@ fn loop_note(path: &Path) -> Option<String> {
     ))
 }
 
-/// Returns a note on a file system that is not on a disk of this host.
+/// Returns a note on a file system that is not on a disk of this host. The one that has the node of a device does not count.
 fn file_system_note(path: &Path) -> Option<String> {
+    if std::fs::metadata(path).is_ok_and(|it| it.file_type().is_block_device()) {
+        return None;
+    }
     let kind = rustix::fs::statfs(path).ok()?.f_type;
     let name = match u64::try_from(kind).ok()? & 0xffff_ffff {
         0x0102_1994 => "tmpfs: the figures are those of memory",
@@ -93,4 +97,21 @@ fn file_system_note(path: &Path) -> Option<String> {
         _ => return None,
     };
     Some(format!("files are on {name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_system_of_a_device_node_is_not_that_of_its_bytes() {
+        let nodes = std::fs::read_dir("/dev").unwrap().flatten();
+        let is_device = |path: &PathBuf| {
+            std::fs::metadata(path).is_ok_and(|it| it.file_type().is_block_device())
+        };
+        // Without a device there is nothing to test.
+        for path in nodes.map(|node| node.path()).filter(is_device) {
+            assert_eq!(file_system_note(&path), None, "{}", path.display());
+        }
+    }
 }
