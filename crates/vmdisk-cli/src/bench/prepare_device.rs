@@ -24,7 +24,7 @@ pub(super) fn run(args: &PrepareDeviceArgs, io: &mut Io<'_>) -> Result<Exit, Sto
         device,
         confirm_serial,
     } = args;
-    recovery::recover(&[], io);
+    recovery::revert_changes(io);
     let preparation = safety::prepare(device).map_err(|refused| stop(&refused))?;
     let identity = preparation.identity().clone();
     let typed = match confirm_serial {

@@ -8,8 +8,8 @@ use vmdisk_bench_runner::safety;
 use crate::io::Io;
 use crate::sanitize;
 
-/// Reverts changes of killed runs to the host, removes their images, and reports what it did.
-pub(super) fn recover(directories: &[PathBuf], io: &mut Io<'_>) {
+/// Reverts changes of killed runs to the host, and reports them.
+pub(super) fn revert_changes(io: &mut Io<'_>) {
     let RevertOutcome { done, failed } =
         host_changes::revert_left_over(Path::new(host_changes::FOLDER));
     for what in done {
@@ -21,6 +21,10 @@ pub(super) fn recover(directories: &[PathBuf], io: &mut Io<'_>) {
             &format!("could not revert a change of a killed run: {what}"),
         );
     }
+}
+
+/// Removes the images of killed runs in directories, and reports them.
+pub(super) fn remove_images(directories: &[PathBuf], io: &mut Io<'_>) {
     for directory in directories {
         for path in safety::clear_left_over(directory) {
             say(

@@ -137,22 +137,28 @@ impl Request {
         }
     }
 
-    /// Returns the places of a plan: the request's directories, and what its configurations name.
+    /// Returns the directories in which a plan creates images: the request's, and those of its configurations.
+    pub(super) fn directories_of(&self, plan: &Plan) -> Vec<PathBuf> {
+        let own = plan
+            .configurations
+            .iter()
+            .filter_map(|it| match &it.storage {
+                Storage::File { directory, .. } => directory.as_ref(),
+                _ => None,
+            });
+        with(self.all_directories(), own)
+    }
+
+    /// Returns the places of a plan: its directories, and the devices and files that its configurations name.
     pub(super) fn places_of(&self, plan: &Plan) -> Vec<PathBuf> {
-        let mut places = self.all_directories();
-        for configuration in &plan.configurations {
-            if let Storage::File {
-                directory: Some(path),
-                ..
-            }
-            | Storage::Device { path, .. }
-            | Storage::Existing { path } = &configuration.storage
-                && !places.contains(path)
-            {
-                places.push(path.clone());
-            }
-        }
-        places
+        let own = plan
+            .configurations
+            .iter()
+            .filter_map(|it| match &it.storage {
+                Storage::Device { path, .. } | Storage::Existing { path } => Some(path),
+                _ => None,
+            });
+        with(self.directories_of(plan), own)
     }
 
     /// Returns the facts that the linter needs about the guest whose proposals are measured: its images may be elsewhere.
@@ -236,6 +242,16 @@ impl Request {
         }
         Ok(plan)
     }
+}
+
+/// Adds the paths that are not there yet.
+fn with<'a>(mut paths: Vec<PathBuf>, more: impl Iterator<Item = &'a PathBuf>) -> Vec<PathBuf> {
+    for path in more {
+        if !paths.contains(path) {
+            paths.push(path.clone());
+        }
+    }
+    paths
 }
 
 /// Returns the socket whose disk is overwritten, if the user named one.

@@ -95,8 +95,14 @@ fn begin(
     colors: Colors,
 ) -> Result<Exit, Stop> {
     let mut request = Request::new(subject, place, how)?;
-    recovery::recover(&request.all_directories(), io);
+    // The plan must not see a host that a killed run changed; a dry run changes nothing.
+    if !how.dry_run {
+        recovery::revert_changes(io);
+    }
     let (facts, mut plan) = plan_here(&request)?;
+    if !how.dry_run {
+        recovery::remove_images(&request.directories_of(&plan), io);
+    }
     let places = request.places_of(&plan);
     let workspace = request.workspace()?;
     let (mut engines, versions) = engines_of(&mut plan, &workspace);
@@ -179,8 +185,9 @@ pub(super) fn resume(args: &ResumeArgs, io: &mut Io<'_>, _colors: Colors) -> Res
         Journal::resume(&args.directory, |path| bounded::regular(path, MAX_BYTES)).map_err(stop)?;
     let request: Request = serde_json::from_value(past.header.request.clone())
         .map_err(|error| Stop::new(format!("the stored request cannot be parsed: {error}")))?;
-    recovery::recover(&request.all_directories(), io);
+    recovery::revert_changes(io);
     let (_, mut plan) = plan_here(&request)?;
+    recovery::remove_images(&request.directories_of(&plan), io);
     let workspace = request.workspace()?;
     let (mut engines, versions) = engines_of(&mut plan, &workspace);
     if plan.record().hash() != past.header.plan_hash {

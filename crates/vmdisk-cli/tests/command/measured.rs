@@ -399,3 +399,36 @@ fn proposals_for_a_guest_need_no_directory_of_its_images() {
     }
     assert!(text.contains("cache-writethrough"), "{text}");
 }
+
+#[test]
+fn a_run_removes_the_images_of_killed_runs_where_its_plan_creates_images() {
+    let place = Place::with(&[]);
+    let left = "elsewhere/vmdisk-bench-Ab12/disk-1";
+    place.write(left, b"image");
+    place.write("elsewhere/vmdisk-bench-Ab12/.owner", b"");
+    let directory = place.path("elsewhere").display().to_string();
+    let plan = format!(
+        "version: 1\nname: n\nquestion: q\nsize: 16M\nphases: [steady]\nworkloads: [4k-random-read-qd1]\n\
+         fixed: {{engine: host-fio}}\nmatrix: {{directory: [{directory}], no-cow: [false, true]}}\n"
+    );
+    place.write("plan.yaml", plan.as_bytes());
+    let run = |words: &[&str]| {
+        let run = [
+            "bench",
+            "run",
+            "--plan",
+            "plan.yaml",
+            "--space-budget",
+            "1M",
+        ];
+        place.run(&[&run, words].concat())
+    };
+    let dry = run(&["--dry-run"]);
+    assert!(place.path(left).exists(), "{dry:?}");
+    let run = run(&[]);
+    assert!(
+        run.stderr.contains("removed a directory of a killed run"),
+        "{run:?}"
+    );
+    assert!(!place.path(left).exists(), "{run:?}");
+}
