@@ -358,6 +358,7 @@ pub(crate) fn measurement(output: &str, workload: &Workload) -> Result<Measureme
         .next()
         .ok_or_else(|| failed("no report".to_owned()))?
         .map_err(|error| failed(format!("invalid report: {error}")))?;
+    let end = start + reports.byte_offset();
     let job = report
         .jobs
         .into_iter()
@@ -393,6 +394,7 @@ pub(crate) fn measurement(output: &str, workload: &Workload) -> Result<Measureme
         sync: (syncs > 0).then(|| job.sync.lat_ns.latency()),
         seconds: runtime as f64 / 1000.0,
         cpu_seconds: Some(cpu),
+        raw_report: Some(format!("{}\n", &output[start..end])),
         semantics: Semantics {
             flushes_asked,
             ..Semantics::default()
@@ -525,6 +527,7 @@ mod tests {
             format!("{REPORT}fio: a later message\n"),
         ] {
             let measured = measurement(&text, &writes).unwrap();
+            assert_eq!(measured.raw_report.as_deref(), Some(REPORT));
             let write = measured.write.unwrap();
             assert_eq!(
                 (write.operations, write.bytes_per_second),

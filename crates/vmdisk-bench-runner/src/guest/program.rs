@@ -278,7 +278,6 @@ fn with_fio(workload: &Workload, job: &str) -> Result<Measurement, String> {
         format!("{error} {}", said.lines().next().unwrap_or_default())
     })?;
     measured.inputs.insert("job".to_owned(), job.to_owned());
-    measured.raw_report = Some(report.into_owned());
     Ok(measured)
 }
 

@@ -59,7 +59,6 @@ pub(crate) fn run(
     let mut measured = measurement(&ended.stdout, workload)?;
     measured.commands.push(CommandRecord::new(argv));
     measured.inputs.insert("job".to_owned(), job);
-    measured.raw_report = Some(ended.stdout);
     measured
         .notes
         .extend(ended.stderr.lines().map(str::to_owned));
