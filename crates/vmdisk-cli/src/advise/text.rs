@@ -83,12 +83,18 @@ fn table(out: &mut String, candidates: &[StorageCandidate], load: DiskLoad) {
         DiskLoad::Mixed => Quantity::ParallelWrite,
         DiskLoad::Boot => Quantity::RandomRead,
     };
-    let is_measured = candidates.iter().any(|it| !it.measured.is_empty());
+    // The figure of the load, or another one.
+    let measured = |candidate: &StorageCandidate| {
+        let figures = candidate.measured.iter().flat_map(|it| &it.figures);
+        let of_load = figures.clone().find(|it| it.quantity == quantity);
+        of_load.or(figures.clone().next()).map(ToString::to_string)
+    };
+    let is_measured = candidates.iter().any(|it| measured(it).is_some());
     let heads = ["place", "form"].map(str::to_owned).into_iter();
     let heads = heads.chain(Want::ALL.iter().map(ToString::to_string));
-    let measured = is_measured.then_some("measured");
+    let head = is_measured.then_some("measured");
     let heads = heads.chain(["flushed", "free"].map(str::to_owned));
-    let heads = heads.chain(measured.into_iter().chain(["findings"]).map(str::to_owned));
+    let heads = heads.chain(head.into_iter().chain(["findings"]).map(str::to_owned));
     let rows = candidates.iter().map(|candidate| {
         let short = |want: &Want| match candidate.mechanism(*want) {
             Mechanism::AtPrice(_) => "price".to_owned(),
@@ -103,8 +109,7 @@ fn table(out: &mut String, candidates: &[StorageCandidate], load: DiskLoad) {
         row.push(candidate.loss.flushed.to_string());
         row.push(candidate.free.map_or("?".to_owned(), |free| free.rounded()));
         if is_measured {
-            let figure = candidate.measured.iter().find_map(|it| it.figure(quantity));
-            row.push(figure.map_or("not known".to_owned(), ToString::to_string));
+            row.push(measured(candidate).unwrap_or("not known".to_owned()));
         }
         let mut rules: Vec<&str> = candidate.findings.iter().map(|it| it.rule.name).collect();
         rules.dedup();

@@ -270,6 +270,15 @@ fn measured_figures_are_printed_where_their_storage_is() {
         from_facts
     );
     assert!(!advise(&["--facts", "facts.json"]).contains("measured"));
+    // A figure of another load is one, too.
+    for load in ["database", "sequential", "mixed", "boot"] {
+        let words = ["--facts", "host.json", "--workload", load];
+        let text = succeeds(
+            place.run(&[&["advise", "--size", "40G", "--in", "/srv/img"], &words[..]].concat()),
+        );
+        let mut rows = text.stdout.lines().filter(|it| it.starts_with("/srv/img "));
+        assert!(rows.any(|row| row.contains(" ≈ ")), "{text:?}");
+    }
 
     let other = measured.to_json().replace("/srv/img", "/srv/other");
     place.write("other.json", other.as_bytes());
