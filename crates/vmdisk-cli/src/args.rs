@@ -18,7 +18,7 @@ use crate::config::selection::SelectionArgs;
 use crate::deferred::{Deferred, examples};
 use crate::hook::HookArgs;
 use crate::input::hypervisor::GuestArgs;
-use crate::parsers::{count, one_of, page_words, rule, severity_parser};
+use crate::parsers::{count, file_name, one_of, page_words, rule, severity_parser};
 use crate::values::ValueArgs;
 
 /// Lints, generates and measures the disk configuration of QEMU and libvirt guests.
@@ -467,7 +467,7 @@ pub(crate) struct AdviseArgs {
     #[arg(long, value_name = "RUN")]
     pub(crate) measured: Vec<PathBuf>,
     /// Name of the new image or volume, without an ending.
-    #[arg(long, value_name = "NAME", default_value = "disk")]
+    #[arg(long, value_name = "NAME", default_value = "disk", value_parser = file_name)]
     pub(crate) name: String,
     /// Output format.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = TextFormat::Text)]

@@ -34,6 +34,14 @@ impl TypedValueParser for Words {
     }
 }
 
+/// Parses the name of a file in a directory.
+pub(crate) fn file_name(name: &str) -> Result<String, String> {
+    match name.is_empty() || name.contains('/') {
+        true => Err("expected a name without `/`".to_owned()),
+        false => Ok(name.to_owned()),
+    }
+}
+
 /// A parser of the name of a rule.
 pub(crate) fn rule() -> Words {
     Words {

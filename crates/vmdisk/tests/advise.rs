@@ -240,3 +240,40 @@ fn a_host_with_hundreds_of_places_has_the_same_answer_again() {
     let same = first.fitting.iter().zip(&advice.fitting);
     assert!(same.into_iter().all(|(one, other)| one.spec == other.spec));
 }
+
+#[test]
+fn only_a_directory_that_can_hold_an_image_is_a_place() {
+    let facts = Facts::parse(
+        "schema_version: '1.0'
+mounts:
+- {id: m1, point: /, fs: f1, options: {nobarrier: false}}
+- {id: m2, point: /proc, fs: f2}
+filesystems:
+- {id: f1, kind: xfs}
+- {id: f2, kind: proc, total_bytes: 0, free_bytes: 0}
+dirs: [{path: /srv/img, present: true, mount: m1}, {path: /proc, present: true, mount: m2}]
+files: [{path: /srv/file, present: true, kind: regular, mount: m1}, {path: /srv/none, present: false}]
+",
+    );
+    let facts = facts.unwrap().facts;
+    for (place, why) in [
+        ("/srv/img", Ok("xfs")),
+        ("/srv/img/", Ok("xfs")),
+        (
+            "/srv/img/new",
+            Ok("xfs; whether the directory exists is not known"),
+        ),
+        ("/srv/file", Err("it is not a directory")),
+        ("/srv/none", Err("the directory does not exist")),
+        ("/proc", Err("files on proc have no space")),
+    ] {
+        let mut intent = StorageIntent::new(Bytes::gib(1));
+        intent.places = vec![place.to_owned()];
+        let advice = advice(&facts, &intent);
+        let of_place = match advice.fitting.first() {
+            Some(best) => Ok(best.kind.as_str()),
+            None => Err(advice.excluded[0].why.as_str()),
+        };
+        assert_eq!(of_place, why, "{place}");
+    }
+}

@@ -441,3 +441,26 @@ fn a_run_removes_the_images_of_killed_runs_where_its_plan_creates_images() {
     );
     assert!(!place.path(left).exists(), "{run:?}");
 }
+
+#[test]
+fn the_name_of_a_new_disk_leads_nowhere() {
+    let place = place("cache-flushes-storage-daemon");
+    for name in ["../evil", "/etc/evil", "a/b", ""] {
+        let run = place.run(&[
+            "advise",
+            "--size",
+            "1G",
+            "--facts",
+            "host.json",
+            "--name",
+            name,
+            "--to",
+            "script",
+        ]);
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{run:?}");
+        assert!(
+            run.stderr.contains("expected a name without `/`"),
+            "{run:?}"
+        );
+    }
+}

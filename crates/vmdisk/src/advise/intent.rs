@@ -70,7 +70,7 @@ vmdisk_source::words! {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct StorageIntent {
-    /// The name of the image or volume, without an ending.
+    /// The name of the image or volume, without a directory and an ending.
     pub name: String,
     /// Size that the guest sees.
     pub size: Bytes,

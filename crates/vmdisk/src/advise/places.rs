@@ -135,9 +135,18 @@ impl<'a> Search<'_, '_, 'a> {
     }
 
     fn directory(&mut self, path: &str, seen: &mut BTreeSet<&'a str>) -> Result<(), String> {
-        let missing = self.host.directory(path);
-        if missing.is_some_and(|directory| directory.present.is_false()) {
+        // The nearest directory of the facts may be one above it.
+        let own = path.trim_end_matches('/');
+        let mut directories = self.host.facts().dirs.iter();
+        let directory = directories.find(|it| it.path.trim_end_matches('/') == own);
+        let file = self.host.file(path);
+        let is_missing = directory.is_some_and(|it| it.present.is_false());
+        if is_missing || file.is_some_and(|it| it.present.is_false()) {
             return Err("the directory does not exist".to_owned());
+        }
+        let kind = file.and_then(|it| it.kind.value());
+        if kind.is_some_and(|kind| *kind != FileKind::Directory) {
+            return Err("it is not a directory".to_owned());
         }
         let Some(filesystem) = self.host.filesystem_of(path).known() else {
             return Err("the facts do not show its file system".to_owned());
@@ -147,6 +156,9 @@ impl<'a> Search<'_, '_, 'a> {
             return Ok(());
         }
         let kind = &filesystem.kind;
+        if matches!(kind, FsKind::Other(_)) && filesystem.total_bytes.is(&0) {
+            return Err(format!("files on {kind} have no space"));
+        }
         if mount.is_some_and(|mount| mount.read_only().is_true())
             || matches!(kind, FsKind::Squashfs | FsKind::Erofs | FsKind::Iso9660)
         {
@@ -166,9 +178,15 @@ impl<'a> Search<'_, '_, 'a> {
             .iter()
             .map(|device| self.is_fast(device))
             .reduce(|one, other| (one == other).then_some(one).flatten());
+        let existence = match directory {
+            None if self.intent.places.iter().any(|place| place == path) => {
+                "; whether the directory exists is not known"
+            }
+            _ => "",
+        };
         self.places.push(StoragePlace {
             name: path.to_owned(),
-            kind: format!("{kind}{}", on.unwrap_or_default()),
+            kind: format!("{kind}{}{existence}", on.unwrap_or_default()),
             storage: StorageOfPlace::Directory,
             filesystem: Some(filesystem),
             free: filesystem.free_bytes.value().copied(),
