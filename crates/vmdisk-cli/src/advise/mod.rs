@@ -58,7 +58,7 @@ pub(crate) fn run(args: &AdviseArgs, io: &mut Io<'_>, colors: Colors) -> Result<
             write::creation(&best.plan, &options.target, GenerateForm::Script)?
         }
         (Some(AdviseForm::BenchPlan), Some(_)) => {
-            bench_plan::write(&advice, args.workload).map_err(Stop::new)?
+            bench_plan::write(&advice, args.workload, args.size).map_err(Stop::new)?
         }
     };
     match (args.to, best) {

@@ -292,41 +292,70 @@ fn measured_figures_are_printed_where_their_storage_is() {
 fn the_plan_for_what_advice_leaves_undecided_can_be_run() {
     let place = Place::with(&[]);
     let directory = place.path("").display().to_string();
-    let arguments = [
-        "advise",
-        "--live",
-        "--size",
-        "1G",
-        "--in",
-        &directory,
-        "--to",
-        "bench-plan",
-        "-o",
-        "plan.yaml",
-    ];
-    let run = place.run(&arguments);
-    if run.stderr.contains("nothing fits") || run.code != 0 {
-        // Not every file system under a test keeps what is flushed.
-        eprintln!("skipped: {run:?}");
-        return;
+    for load in ["database", "sequential", "mixed", "boot"] {
+        let arguments = [
+            "advise",
+            "--live",
+            "--size",
+            "500M",
+            "--in",
+            &directory,
+            "--workload",
+            load,
+            "--to",
+            "bench-plan",
+            "-o",
+            "plan.yaml",
+        ];
+        let run = place.run(&arguments);
+        if run.stderr.contains("nothing fits") || run.code != 0 {
+            // Not every file system under a test keeps what is flushed.
+            eprintln!("skipped: {run:?}");
+            return;
+        }
+        let dry = place.run(&["bench", "run", "--plan", "plan.yaml", "--dry-run"]);
+        let text = dry.stdout.clone() + &dry.stderr;
+        assert!(
+            dry.code == 0 || text.contains("nothing to compare"),
+            "{load}: {dry:?}"
+        );
+        assert!(!text.contains("fetches no data"), "{dry:?}");
     }
-    let dry = place.run(&[
-        "bench",
-        "run",
-        "--plan",
-        "plan.yaml",
-        "--dry-run",
-        "--size",
-        "16M",
-        "--time-budget",
-        "2h",
-    ]);
-    let text = dry.stdout.clone() + &dry.stderr;
-    assert!(
-        text.contains("Which of the advised disks is the fastest here?")
-            || text.contains("nothing to compare"),
-        "{dry:?}"
-    );
+}
+
+#[test]
+fn the_disks_of_a_bench_plan_have_room_and_are_no_larger_than_asked() {
+    let size = |asked: &str, free: u64| {
+        let place = place("cache-flushes-storage-daemon");
+        let mut facts = facts(&place, "host.json");
+        for filesystem in &mut facts.filesystems {
+            filesystem.free_bytes = vmdisk::facts::Fact::Known(free);
+        }
+        place.write("host.json", facts.to_json().as_bytes());
+        let run = place.run(&[
+            "advise",
+            "--facts",
+            "host.json",
+            "--in",
+            "/srv/img",
+            "--to",
+            "bench-plan",
+            "--size",
+            asked,
+        ]);
+        let mut lines = run.stdout.lines();
+        lines
+            .find_map(|line| line.strip_prefix("size: "))
+            .map_or(run.stderr.clone(), str::to_owned)
+    };
+    // Of each disk one image is kept, and up to ten are new at once.
+    let [most, usual] = [size("40G", 100 << 30), size("500M", 100 << 30)];
+    let mib = |size: &str| size.strip_suffix('M').unwrap().parse::<u64>().unwrap();
+    assert!((256..=512).contains(&mib(&most)), "{most}");
+    assert!(mib(&usual) <= 500, "{usual}");
+    assert_eq!(size("20M", 100 << 30), "20M");
+    assert!(mib(&size("500M", 3 << 30)) < 250);
+    assert!(size("500M", (1 << 30) + 1000).contains("no room"));
 }
 
 #[test]
