@@ -388,7 +388,7 @@ pub(crate) fn measurement(output: &str, workload: &Workload) -> Result<Measureme
         // fio does not count syncs on close.
         Load::InstallReplay(replay) => Some(u64::from(replay.files)),
     };
-    Ok(Measurement {
+    let mut measured = Measurement {
         read: reads.then(|| job.read.direction()),
         write: writes.then(|| job.write.direction()),
         sync: (syncs > 0).then(|| job.sync.lat_ns.latency()),
@@ -400,7 +400,12 @@ pub(crate) fn measurement(output: &str, workload: &Workload) -> Result<Measureme
             ..Semantics::default()
         },
         ..Measurement::default()
-    })
+    };
+    if measured.value(workload.metric).is_none() {
+        let why = "the report of fio has no figure of its requests; use longer samples";
+        measured.semantics.complaints.push(why.to_owned());
+    }
+    Ok(measured)
 }
 
 fn first_line(text: &str) -> String {
@@ -543,6 +548,24 @@ mod tests {
             assert_eq!(measured.read, None);
             assert_eq!(measured.seconds, 2.0);
         }
+    }
+
+    #[test]
+    fn a_sample_without_its_figure_says_why() {
+        let latency = Workload {
+            metric: Metric::Latency,
+            ..workload(Access::RandomWrite, None)
+        };
+        let complaints = |report: &str| {
+            let measured = measurement(report, &latency).unwrap();
+            measured.semantics.complaints
+        };
+        assert_eq!(complaints(REPORT), Vec::<String>::new());
+        let empty = REPORT.replace("\"mean\" : 2.5", "\"mean\" : 0.0");
+        assert_eq!(
+            complaints(&empty),
+            ["the report of fio has no figure of its requests; use longer samples"]
+        );
     }
 
     #[test]

@@ -31,6 +31,14 @@ impl Workload {
         };
         Duration::from_secs_f64(timed + self.ramp_seconds)
     }
+
+    /// True if fio sends no request after the ramp: with a rate, version 3.33 ends a job after the timed seconds, ramp
+    /// included, if they are not longer than the ramp (measured: 21 requests instead of 70, without latencies).
+    pub(crate) fn ends_in_its_ramp(&self) -> bool {
+        let has_rate = matches!(&self.load, Load::Blocks(load) if load.rate.is_some());
+        let is_short = matches!(self.amount, Amount::Seconds(timed) if timed <= self.ramp_seconds);
+        has_rate && is_short
+    }
 }
 
 /// Loads on a disk.
