@@ -203,6 +203,8 @@ struct PlanBuilder<'a> {
     left_out: BTreeMap<String, Vec<String>>,
     /// Names of all requested configurations, without directories.
     names: BTreeSet<String>,
+    /// Factors of `fixed` that no configuration uses.
+    unused: BTreeSet<Factor>,
 }
 
 impl<'a> PlanBuilder<'a> {
@@ -214,6 +216,7 @@ impl<'a> PlanBuilder<'a> {
             mistakes: Vec::new(),
             left_out: BTreeMap::new(),
             names: BTreeSet::new(),
+            unused: BTreeSet::new(),
         }
     }
 
@@ -363,10 +366,10 @@ impl<'a> PlanBuilder<'a> {
         let engine = words
             .get(&Factor::Engine)
             .map_or("its engine", String::as_str);
-        // A configuration is measured only if all factors that it sets itself are used.
+        // A configuration is measured only if all factors that it sets itself are used, and some one uses what is fixed.
         let unused: Vec<String> = ignored
             .iter()
-            .filter(|(factor, _)| own.contains(*factor))
+            .filter(|(factor, _)| own.contains(*factor) || self.unused.contains(*factor))
             .map(|(factor, value)| format!("{}={value}", factor.word()))
             .collect();
         let why = if !unused.is_empty() {
@@ -521,6 +524,16 @@ impl<'a> PlanBuilder<'a> {
             if let (Some(engine), true) = (self.options.engine, is_qemus) {
                 words.insert(Factor::Engine, engine.name().to_owned());
             }
+        }
+        // The user's engine may use less of a plan than the plan's.
+        if self.options.engine.is_none() {
+            let is_ignored = |factor: &&Factor| {
+                let ignored = |row: &Combination| {
+                    factor::sort(&row.words).is_ok_and(|(_, ignored)| ignored.contains_key(*factor))
+                };
+                rows.iter().all(ignored)
+            };
+            self.unused = fixed.keys().filter(is_ignored).copied().collect();
         }
         rows
     }

@@ -522,6 +522,45 @@ fn mistakes_are_reported_together_and_syntax_errors_with_a_line() {
 }
 
 #[test]
+fn a_fixed_factor_that_no_configuration_uses_leaves_them_out() {
+    let of = |fixed: &str, matrix: &str, engine| {
+        let text = format!(
+            "version: 1\nname: t\nquestion: q\nsize: 8M\nphases: [steady]\nworkloads: [4k-random-read-qd1]\n\
+             fixed: {{{fixed}}}\nmatrix: {{{matrix}}}\n"
+        );
+        let options = PlanOptions {
+            engine,
+            ..options()
+        };
+        let plan = read_plan(&text, "t", &options).unwrap();
+        let reasons: Vec<String> = plan.left_out.iter().map(|it| it.why.clone()).collect();
+        (plan.configurations.len(), reasons.join("; "))
+    };
+    let directories = "directory: [/a, /b]";
+    for (fixed, why) in [
+        ("format: qcow2", "host-fio does not use format=qcow2"),
+        (
+            "cache: unsafe, aio: io_uring",
+            "host-fio does not use cache=unsafe, aio=io_uring",
+        ),
+        // What host-fio does anyway.
+        ("format: raw", ""),
+    ] {
+        let fixed = format!("engine: host-fio, {fixed}");
+        let expected = if why.is_empty() { 2 } else { 0 };
+        assert_eq!(of(&fixed, directories, None), (expected, why.to_owned()));
+    }
+    // Another configuration uses it, or the user has chosen the engine.
+    let engines = "engine: [host-fio, storage-daemon]";
+    assert_eq!(of("format: qcow2", engines, None).0, 2);
+    let engine = Some(EngineKind::HostFio);
+    assert_eq!(
+        of("format: qcow2, engine: storage-daemon", directories, engine).0,
+        2
+    );
+}
+
+#[test]
 fn a_rate_needs_samples_that_are_longer_than_their_ramp() {
     let of = |seconds, ramp, phases: &str, workload: &str| {
         let text = format!(
