@@ -221,9 +221,9 @@ fn labels_agree_with_the_counters_of_a_device_that_nobody_else_uses() {
     };
     const SIZE: u64 = 32 << 20;
     for engine in ["host-fio", "storage-daemon"] {
-        let cached = match engine {
-            "host-fio" => "direct: false",
-            _ => "cache: writeback",
+        let (fixed, cached) = match engine {
+            "host-fio" => ("", "direct: false"),
+            _ => (", cache: none", "cache: writeback"),
         };
         for (phase, workload, seconds) in [
             ("first-touch", "64k-random-write-qd4", 20.0),
@@ -231,7 +231,7 @@ fn labels_agree_with_the_counters_of_a_device_that_nobody_else_uses() {
         ] {
             let plan = plan(&format!(
                 "version: 1\nname: t\nquestion: q\nsize: 32M\nseconds: {seconds}\nramp: 0\nphases: [{phase}]\n\
-                 workloads: [{workload}]\nfixed: {{engine: {engine}, cache: none}}\n\
+                 workloads: [{workload}]\nfixed: {{engine: {engine}{fixed}}}\n\
                  configurations:\n- {{name: direct}}\n- {{name: cached, {cached}}}\n",
             ));
             let mut moved = Vec::new();

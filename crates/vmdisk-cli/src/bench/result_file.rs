@@ -47,7 +47,7 @@ pub(super) fn directory_of(run: &Path) -> &Path {
 /// Notes the files of a run in a directory that has its records; what else is there may be an output.
 fn note_files(directory: &Path) {
     let has = |record: &&str| directory.join(record).exists();
-    if !RECORDS.iter().all(|record| has(record)) {
+    if !RECORDS.iter().all(has) {
         return;
     }
     let files = RECORDS.iter().chain(&[FACTS, RESULT, SAMPLES, REPORT]);
