@@ -355,6 +355,8 @@ fn start(place: &Path) -> Child {
         "out",
         "--seed",
         "2",
+        "--to-facts",
+        "host.json",
     ];
     let child = Command::new(VMDISK)
         .args(arguments)
@@ -431,7 +433,15 @@ fn a_run_that_is_interrupted_keeps_its_samples_and_goes_on() {
         "{}",
         resumed.stdout
     );
-    assert_eq!(names(place.path()), ["out", "plan.yaml"]);
+    // What was asked of the run is done when it is complete.
+    assert!(
+        resumed
+            .stderr
+            .contains("wrote 2 figures of 2 configurations to "),
+        "{}",
+        resumed.stderr
+    );
+    assert_eq!(names(place.path()), ["host.json", "out", "plan.yaml"]);
 }
 
 #[test]
@@ -458,7 +468,7 @@ fn a_run_that_is_killed_leaves_a_journal_and_the_next_start_takes_its_images_awa
     );
     let resumed = vmdisk(place.path(), &["bench", "resume", "out", "--noisy"]);
     assert_eq!(resumed.code, 0, "{}", resumed.stderr);
-    assert_eq!(names(place.path()), ["out", "plan.yaml"]);
+    assert_eq!(names(place.path()), ["host.json", "out", "plan.yaml"]);
 }
 
 #[test]

@@ -42,6 +42,9 @@ pub(super) struct Request {
     socket: Option<PathBuf>,
     kernel: Option<PathBuf>,
     modules: Option<PathBuf>,
+    /// The facts file that the figures are added to.
+    #[serde(default)]
+    pub(super) to_facts: Option<PathBuf>,
 }
 
 /// The size of a quick run's disks.
@@ -105,6 +108,7 @@ impl Request {
             socket: socket(place)?,
             kernel: place.kernel.as_deref().map(absolute).transpose()?,
             modules: place.modules.as_deref().map(absolute).transpose()?,
+            to_facts: how.to_facts.as_deref().map(absolute).transpose()?,
         })
     }
 

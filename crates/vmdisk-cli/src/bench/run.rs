@@ -117,7 +117,10 @@ fn begin(
         plan.shorten(seconds);
         estimate = vmdisk_bench_runner::estimate(&plan, &settings, &engines);
     }
-    let accepted = acceptable(&plan, &estimate, how);
+    let accepted = acceptable(&plan, &estimate, how).and_then(|()| match &request.to_facts {
+        Some(file) => to_facts::check(file, &facts, &plan, &request.directory),
+        None => Ok(()),
+    });
     if how.dry_run {
         let text = dry_run(&plan, &settings, &estimate);
         deliver(io, None, &sanitize::lines(&text))?;
@@ -172,7 +175,7 @@ fn begin(
         &directory,
         io,
     )?;
-    if let Some(file) = &how.to_facts {
+    if let Some(file) = &request.to_facts {
         to_facts::write(&directory, file, io)?;
     }
     Ok(exit)
@@ -186,7 +189,7 @@ pub(super) fn resume(args: &ResumeArgs, io: &mut Io<'_>, _colors: Colors) -> Res
     let request: Request = serde_json::from_value(past.header.request.clone())
         .map_err(|error| Stop::new(format!("the stored request cannot be parsed: {error}")))?;
     recovery::revert_changes(io);
-    let (_, mut plan) = plan_here(&request)?;
+    let (facts, mut plan) = plan_here(&request)?;
     recovery::remove_images(&request.directories_of(&plan), io);
     let workspace = request.workspace()?;
     let (mut engines, versions) = engines_of(&mut plan, &workspace);
@@ -202,11 +205,14 @@ pub(super) fn resume(args: &ResumeArgs, io: &mut Io<'_>, _colors: Colors) -> Res
         )
         .help("start a new run; `vmdisk bench compare` compares the two"));
     }
+    if let Some(file) = &request.to_facts {
+        to_facts::check(file, &facts, &plan, &request.directory)?;
+    }
     let mut settings = past.header.settings.clone();
     settings.accepts_noise |= args.noisy;
     // A resumed run gets the whole budget again.
     settings.time_budget_seconds += taken(&past.entries).as_secs_f64();
-    measure(
+    let exit = measure(
         &plan,
         &settings,
         &mut engines,
@@ -215,7 +221,11 @@ pub(super) fn resume(args: &ResumeArgs, io: &mut Io<'_>, _colors: Colors) -> Res
         &cancel,
         &args.directory,
         io,
-    )
+    )?;
+    if let Some(file) = &request.to_facts {
+        to_facts::write(&args.directory, file, io)?;
+    }
+    Ok(exit)
 }
 
 /// Returns the plan of a request on this host, and the host's facts.

@@ -1,6 +1,7 @@
 //! The figures of a run, as facts of the host.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::path::Path;
 
 use vmdisk::Facts;
@@ -9,15 +10,16 @@ use vmdisk::facts::{
 };
 use vmdisk_bench_runner::{
     Accelerator, Access, BenchResult, CellResult, ConfigurationRecord, EngineKind, Interval, Load,
-    Metric, Phase, Storage, Workload,
+    Metric, Phase, Plan, Storage, Workload,
 };
 
 use super::result_file::{FACTS, RESULT, directory_of, read};
 use crate::atomic;
 use crate::facts_file::from_file;
+use crate::input::bounded::{self, MAX_BYTES};
 use crate::io::Io;
 use crate::sanitize;
-use crate::stop::Stop;
+use crate::stop::{Stop, plain};
 
 /// The chance that an interval misses the true figure.
 const ALPHA: f64 = 0.05;
@@ -29,39 +31,10 @@ pub(super) fn write(run: &Path, file: &Path, io: &mut Io<'_>) -> Result<(), Stop
         measured,
         without,
     } = of_run(run)?;
-    // The facts of the run are evidence of it.
-    atomic::refuse(file).map_err(|error| Stop::file("write", file, error))?;
-    let mut facts = match file.exists() {
-        true => from_file(file)?.0,
-        false => own.clone(),
-    };
-    let names = |facts: &Facts| facts.host.id.value().cloned();
-    let index = HostIndex::new(&facts);
-    let is_described = |it: &MeasuredStorage| {
-        let path = it.path.value().map_or("", String::as_str);
-        let here = index.storage_of(path);
-        here.is_some_and(|here| {
-            (here.fstype, here.devices) == (it.fstype.clone(), it.devices.clone())
-        })
-    };
-    if let Some(other) = measured.iter().find(|it| !is_described(it)) {
-        let path = other.path.value().map_or("", String::as_str);
-        let what = format!(
-            "{} does not describe the storage of {path} that was measured",
-            file.display()
-        );
-        return Err(
-            Stop::new(what).help("collect its facts with `vmdisk facts`, or name a new file")
-        );
-    }
-    if let (Some(one), Some(other)) = (names(&facts), names(&own))
-        && one != other
-    {
-        return Err(Stop::new(format!(
-            "{} is about another host",
-            file.display()
-        )));
-    }
+    let paths = measured
+        .iter()
+        .filter_map(|it| it.path.value().map(String::as_str));
+    let mut facts = facts_of(file, &own, paths)?;
     add(&mut facts, measured.clone());
     let text = facts.to_json();
     atomic::rewrite(file, |out| out.write_all(text.as_bytes()))
@@ -78,6 +51,80 @@ pub(super) fn write(run: &Path, file: &Path, io: &mut Io<'_>) -> Result<(), Stop
         io.say(&format!("left out: {}\n", sanitize::line(&why)));
     }
     Ok(())
+}
+
+/// Fails before a run if its figures could not be added to a facts file afterwards.
+pub(super) fn check(file: &Path, own: &Facts, plan: &Plan, directory: &Path) -> Result<(), Stop> {
+    let configurations = plan.configurations.iter();
+    let storages = configurations.map(|it| &it.storage);
+    let paths: Vec<&str> = storages
+        .filter_map(|it| path_of(it, directory.to_str()))
+        .collect();
+    let host = HostIndex::new(own);
+    if !paths.iter().any(|path| host.storage_of(path).is_some()) {
+        return Err(no_figures(paths.into_iter(), &host));
+    }
+    facts_of(file, own, paths.into_iter()).map(|_| ())
+}
+
+/// The facts in a file that figures are added to, which describe their storage; those of the run without a file.
+fn facts_of<'a>(
+    file: &Path,
+    own: &Facts,
+    mut paths: impl Iterator<Item = &'a str>,
+) -> Result<Facts, Stop> {
+    // The facts of the run are evidence of it.
+    atomic::refuse(file).map_err(|error| Stop::file("write", file, error))?;
+    if !file.exists() {
+        return Ok(own.clone());
+    }
+    let facts = rewritable(file)?;
+    let [index, here] = [&facts, own].map(HostIndex::new);
+    let is_described = |path: &str| {
+        let [there, here] = [&index, &here].map(|it| it.storage_of(path));
+        here.is_none_or(|here| {
+            there.is_some_and(|it| (it.fstype, it.devices) == (here.fstype, here.devices))
+        })
+    };
+    if let Some(path) = paths.find(|path| !is_described(path)) {
+        let what = format!(
+            "{} does not describe the storage of {path} that is measured",
+            file.display()
+        );
+        return Err(
+            Stop::new(what).help("collect its facts with `vmdisk facts`, or name a new file")
+        );
+    }
+    let names = |facts: &Facts| facts.host.id.value().cloned();
+    if let (Some(one), Some(other)) = (names(&facts), names(own))
+        && one != other
+    {
+        return Err(Stop::new(format!(
+            "{} is about another host",
+            file.display()
+        )));
+    }
+    Ok(facts)
+}
+
+/// Reads a facts file of which nothing is lost when it is written again.
+fn rewritable(file: &Path) -> Result<Facts, Stop> {
+    // An output may replace it: this one does.
+    let bytes = bounded::open_regular(file).and_then(|it| bounded::contents(it, MAX_BYTES));
+    let bytes = bytes.map_err(|error| Stop::file("read", file, plain(&error)))?;
+    let text = String::from_utf8_lossy(&bytes);
+    let lost = |why: &dyn Display| {
+        Stop::file("write", file, why)
+            .help("name a new file, and copy what you need; facts are written as JSON")
+    };
+    let read = Facts::from_json(&text).map_err(|error| match Facts::parse(&text) {
+        Ok(_) => lost(&"it is YAML, whose comments would be lost"),
+        Err(_) => Stop::file("read", file, error).help("`vmdisk facts` writes such a file"),
+    })?;
+    match read.warnings.first() {
+        Some(warning) => Err(lost(&format!("it would lose something: {warning}"))),
+        None => Ok(read.facts),
+    }
 }
 
 /// Adds measurements to facts; older ones of the same conditions make room.
@@ -129,15 +176,13 @@ pub(crate) fn of_run(run: &Path) -> Result<MeasuredRun, Stop> {
         .0;
     let host = HostIndex::new(&facts);
     let measured = measured(&result, &host);
+    let configurations = result.header.plan.configurations.iter();
+    let directory = result.header.request["directory"].as_str();
+    let paths = configurations.filter_map(|it| path_of(&it.storage, directory));
     if measured.is_empty() {
-        let stop = Stop::new("the run has no figures for facts");
-        let without = without_place(&result, &host);
-        return Err(match without.is_empty() {
-            true => stop.help("they need two rounds of direct requests to a file or device that the facts of the run describe"),
-            false => stop.help(without.join("; ")),
-        });
+        return Err(no_figures(paths, &host));
     }
-    let without = without_place(&result, &host);
+    let without = without_place(paths, &host);
     drop(host);
     Ok(MeasuredRun {
         facts,
@@ -146,12 +191,19 @@ pub(crate) fn of_run(run: &Path) -> Result<MeasuredRun, Stop> {
     })
 }
 
+/// The error of a run without figures for facts.
+fn no_figures<'a>(paths: impl Iterator<Item = &'a str>, host: &HostIndex<'_>) -> Stop {
+    let stop = Stop::new("the run has no figures for facts");
+    let without = without_place(paths, host);
+    match without.is_empty() {
+        true => stop.help("they need two rounds of direct requests to a file or device that the facts of the run describe"),
+        false => stop.help(without.join("; ")),
+    }
+}
+
 /// The reasons why figures of a run have no place in facts.
-fn without_place(result: &BenchResult, host: &HostIndex<'_>) -> Vec<String> {
-    let configurations = result.header.plan.configurations.iter();
-    let paths: BTreeSet<&str> = configurations
-        .filter_map(|it| path_of(result, it))
-        .collect();
+fn without_place<'a>(paths: impl Iterator<Item = &'a str>, host: &HostIndex<'_>) -> Vec<String> {
+    let paths: BTreeSet<&str> = paths.collect();
     let on_loop = |path| {
         let device = host.loop_device_under(path)?;
         Some(format!(
@@ -208,12 +260,12 @@ fn of_configuration(
     Some(storage)
 }
 
-/// The directory, file or device of a configuration.
-fn path_of<'a>(result: &'a BenchResult, configuration: &'a ConfigurationRecord) -> Option<&'a str> {
-    match &configuration.storage {
+/// The directory, file or device of a storage; `common` is the directory of files that have no other.
+fn path_of<'a>(storage: &'a Storage, common: Option<&'a str>) -> Option<&'a str> {
+    match storage {
         Storage::File { directory, .. } => {
             let own = directory.as_ref().and_then(|directory| directory.to_str());
-            own.or(result.header.request["directory"].as_str())
+            own.or(common)
         }
         Storage::Device { path, .. } | Storage::Existing { path } => path.to_str(),
         Storage::ThinVolume { .. } | Storage::Socket { .. } => None,
@@ -227,7 +279,8 @@ fn storage_of(
     engine: EngineKind,
     host: &HostIndex<'_>,
 ) -> Option<MeasuredStorage> {
-    let path = path_of(result, configuration)?;
+    let common = result.header.request["directory"].as_str();
+    let path = path_of(&configuration.storage, common)?;
     let (is_nocow, form) = match &configuration.storage {
         Storage::File { no_cow, .. } => {
             let form = configuration.creation.strip_suffix(", preallocation off");

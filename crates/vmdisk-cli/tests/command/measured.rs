@@ -180,6 +180,62 @@ fn no_output_replaces_a_file_of_a_run_that_is_read() {
 }
 
 #[test]
+fn figures_are_added_only_where_nothing_is_lost() {
+    let place = place("cache-flushes-storage-daemon");
+    let json = place.read("host.json");
+    let unknown = json.replacen('{', "{\"mine\": 1,", 1);
+    let yaml = format!("# mine\n{json}");
+    for (name, text, why) in [
+        (
+            "host.yaml",
+            yaml.as_str(),
+            "it is YAML, whose comments would be lost",
+        ),
+        (
+            "unknown.json",
+            unknown.as_str(),
+            "it would lose something: ",
+        ),
+    ] {
+        place.write(name, text.as_bytes());
+        let run = place.run(&["bench", "report", "result.json", "--to-facts", name]);
+        assert_eq!(run.code, 2, "{run:?}");
+        assert!(run.stderr.contains(why), "{run:?}");
+        assert_eq!(place.read(name), text);
+    }
+}
+
+#[test]
+fn a_run_whose_figures_have_no_place_does_not_begin() {
+    let place = place("cache-flushes-storage-daemon");
+    let [one, other] = ["a", "b"].map(|name| {
+        let path = place.path(name);
+        std::fs::create_dir(&path).unwrap();
+        path.display().to_string()
+    });
+    let plan = format!(
+        "version: 1\nname: n\nquestion: q\nsize: 16M\nphases: [steady]\nworkloads: [4k-random-read-qd1]\n\
+         fixed: {{engine: host-fio}}\nmatrix: {{directory: ['{one}', '{other}']}}\n"
+    );
+    place.write("plan.yaml", plan.as_bytes());
+    let run = |words: &[&str]| {
+        place.run(&[&["bench", "run", "--plan", "plan.yaml", "--noisy"], words].concat())
+    };
+    let dry = run(&["--dry-run"]);
+    if dry.code != 0 {
+        eprintln!("skipped: {dry:?}");
+        return;
+    }
+    for words in [&["--dry-run"][..], &["--output", "out"]] {
+        let run = run(&[&["--to-facts", "host.json"], words].concat());
+        assert_eq!(run.code, 2, "{run:?}");
+        let why = "does not describe the storage of";
+        assert!(run.stderr.contains(why), "{run:?}");
+        assert!(!place.path("out").exists());
+    }
+}
+
+#[test]
 fn figures_on_a_loop_device_are_no_facts_of_the_drive_below() {
     let place = place("cache-flushes-storage-daemon");
     let mut facts = facts(&place, "facts.json");
