@@ -246,12 +246,20 @@ fn flat(facts: &Facts, shows_volatile: bool) -> BTreeMap<String, String> {
 /// The name of a member of a list, independent of its position.
 fn name(member: &Value) -> Option<String> {
     let text = |key: &str| member[key].as_str().map(str::to_owned);
+    // One directory is measured with several disks.
+    if member["measured_at"].is_string() {
+        let conditions = ["path", "form", "cache", "io", "engine", "accelerator"];
+        let words: Vec<String> = conditions.into_iter().filter_map(text).collect();
+        return Some(words.join(", "));
+    }
     let device = member["paths"][0].as_str().map(str::to_owned);
     text("path")
         .or_else(|| text("point"))
         .or(device)
         .or_else(|| text("dev"))
         .or_else(|| text("what"))
+        .or_else(|| text("quantity"))
+        .or_else(|| text("rule"))
 }
 
 fn walk(
@@ -286,11 +294,19 @@ fn walk(
             }
         }
         Value::Array(all) => {
+            let mut names = BTreeMap::new();
             for (number, value) in all.iter().enumerate() {
                 let id = value["id"].as_str().and_then(|id| ids.get(id)).cloned();
                 let called = id
                     .or_else(|| name(value))
                     .unwrap_or_else(|| number.to_string());
+                // Two members with one name are two values.
+                let count = names.entry(called.clone()).or_insert(0);
+                *count += 1;
+                let called = match *count {
+                    1 => called,
+                    nth => format!("{called} {nth}"),
+                };
                 walk(value, format!("{path}[{called}]"), key, ids, found);
             }
         }

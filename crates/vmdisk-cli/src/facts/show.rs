@@ -123,6 +123,7 @@ fn text(facts: &Facts) -> String {
     }
     add_paths(&mut rows, facts, &index);
     add_devices(&mut rows, facts, &index);
+    add_measured(&mut rows, facts);
     for error in &facts.errors {
         let text = format!("{}: {} {}", error.what, error.reason, error.detail);
         rows.row("not done", text);
@@ -253,6 +254,17 @@ fn add_devices(rows: &mut Rows, facts: &Facts, index: &HostIndex<'_>) {
     }
     if let Some(cycle) = cycle(facts, index) {
         rows.row("contradiction", format!("below itself: {}", names(cycle)));
+    }
+}
+
+fn add_measured(rows: &mut Rows, facts: &Facts) {
+    for measured in &facts.measured {
+        let figures = measured.figures.iter().map(ToString::to_string);
+        let effects = measured.effects.iter();
+        let effects = effects.map(|it| format!("the change of {} is {it}", it.rule));
+        let all: Vec<String> = figures.chain(effects).collect();
+        let (path, on) = (shown(&measured.path), measured.conditions());
+        rows.row("measured", format!("{path}: {}, on {on}", all.join("; ")));
     }
 }
 

@@ -549,3 +549,39 @@ fn the_name_of_a_new_disk_leads_nowhere() {
         );
     }
 }
+
+#[test]
+fn measured_figures_are_shown_and_a_new_measurement_is_a_difference() {
+    let place = Place::with(&[("old.json", &fixture("facts/measured.json"))]);
+    let shown = succeeds(place.run(&["facts", "show", "old.json"])).stdout;
+    for figure in [
+        "/srv/img: flush ≈ 9.00 ms [8.10, 10.2]; ",
+        ", on 2026-11-20 with raw, host-fio\n",
+        "the change of bus-emulated is 1.02 [0.97, 1.07] times as fast",
+    ] {
+        assert!(shown.contains(figure), "{figure}: {shown}");
+    }
+    // All of them are of one directory.
+    for nth in 0..facts(&place, "old.json").measured.len() {
+        let mut new = facts(&place, "old.json");
+        new.measured[nth].measured_at = vmdisk::facts::Fact::Known("2026-12-01".to_owned());
+        place.write("new.json", new.to_json().as_bytes());
+        let diff = place.run(&["facts", "diff", "old.json", "new.json"]);
+        assert_eq!((diff.code, diff.stdout.lines().count()), (1, 1), "{diff:?}");
+        assert!(
+            diff.stdout.contains("].measured_at: 2026-11-20T"),
+            "{diff:?}"
+        );
+    }
+    // Members of a list with one name are compared one by one.
+    let twice = r#"{"schema_version": "1.0", "errors": [
+        {"what": "lvs", "reason": "timeout", "detail": "A"},
+        {"what": "lvs", "reason": "timeout", "detail": "B"}]}"#;
+    place.write("old.json", twice.as_bytes());
+    place.write("new.json", twice.replace("\"A\"", "\"C\"").as_bytes());
+    let diff = place.run(&["facts", "diff", "old.json", "new.json"]);
+    assert!(
+        diff.stdout.contains("errors[lvs].detail: A → C"),
+        "{diff:?}"
+    );
+}
