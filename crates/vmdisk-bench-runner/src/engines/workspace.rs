@@ -234,6 +234,21 @@ impl Workspace {
         })
     }
 
+    /// Checks without any change that what a plan only reads can be read.
+    ///
+    /// # Errors
+    /// The first refusal.
+    pub fn check_existing<'a>(
+        configurations: impl IntoIterator<Item = &'a Configuration>,
+    ) -> Result<(), Error> {
+        for configuration in configurations {
+            if let Storage::Existing { path } = &configuration.storage {
+                existing(path, configuration.size.0)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Measures a cell on its storage; first-touch storage is removed after the sample.
     pub(crate) fn measure_on(
         &self,

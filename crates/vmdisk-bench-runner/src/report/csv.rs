@@ -6,7 +6,7 @@ use ::csv::{Terminator, Writer, WriterBuilder};
 
 use super::latency::suffices;
 use super::result::BenchResult;
-use crate::{Direction, Latency, PERCENTILES, Sample};
+use crate::{Direction, Latency, Metric, PERCENTILES, Sample};
 
 /// Formats every sample as a line, with the factors of its configuration as columns.
 pub fn csv(result: &BenchResult) -> String {
@@ -114,7 +114,7 @@ fn figures(row: &mut Vec<String>, sample: &Sample, result: &BenchResult) {
         format!("{:.3}", sample.at_seconds),
         sample.counts().to_string(),
         number(measurement.value(metric)),
-        word(&metric),
+        unit(metric).to_owned(),
         number(Some(measurement.seconds)),
     ]);
     for direction in [&measurement.read, &measurement.write] {
@@ -144,6 +144,16 @@ fn figures(row: &mut Vec<String>, sample: &Sample, result: &BenchResult) {
     row.push(measurement.notes.join("; "));
 }
 
+/// The unit of the compared figure.
+const fn unit(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Iops => "iops",
+        Metric::Throughput => "bytes/s",
+        // The reciprocal of a latency.
+        Metric::Latency => "1/s",
+    }
+}
+
 /// Adds percentiles, if there are enough requests.
 fn percentiles(row: &mut Vec<String>, latency: Option<&Latency>, requests: Option<u64>) {
     row.extend(PERCENTILES.map(|percentile| {
@@ -166,4 +176,34 @@ fn write(writer: &mut Writer<Vec<u8>>, row: &[String]) {
     writer
         .write_record(row)
         .expect("writing to a vector cannot fail, and all rows have the same length");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_unit_is_that_of_the_value() {
+        let value = |metric| {
+            let latency = Latency {
+                mean_ns: 2e6,
+                ..Latency::default()
+            };
+            let write = Direction {
+                operations: 1,
+                bytes: 4096,
+                bytes_per_second: 8192.0,
+                iops: 2.0,
+                latency: Some(latency),
+            };
+            let measured = crate::Measurement {
+                write: Some(write),
+                ..crate::Measurement::default()
+            };
+            (measured.value(metric).unwrap(), unit(metric))
+        };
+        assert_eq!(value(Metric::Iops), (2.0, "iops"));
+        assert_eq!(value(Metric::Throughput), (8192.0, "bytes/s"));
+        assert_eq!(value(Metric::Latency), (500.0, "1/s"), "of 2 ms");
+    }
 }

@@ -377,6 +377,7 @@ fn acceptable(plan: &Plan, estimate: &Estimate, how: &HowArgs) -> Result<(), Sto
             .collect();
         let left = match names.is_empty() {
             true => "no configuration can be measured here".to_owned(),
+            false if names.len() == 1 => "only one configuration can be measured here".to_owned(),
             false => format!("only {} can be measured here", names.join(", ")),
         };
         return Err(Stop::new(format!("nothing to compare: {left}")));
@@ -384,6 +385,7 @@ fn acceptable(plan: &Plan, estimate: &Estimate, how: &HowArgs) -> Result<(), Sto
     if let Some(output) = how.output.as_deref().filter(|output| output.exists()) {
         return Err(stop(Error::output_exists(output)));
     }
+    Workspace::check_existing(&plan.configurations).map_err(stop)?;
     within_budgets(estimate, how)?;
     estimate.check_room().map_err(stop)
 }

@@ -585,3 +585,48 @@ fn measured_figures_are_shown_and_a_new_measurement_is_a_difference() {
         "{diff:?}"
     );
 }
+
+#[test]
+fn a_dry_run_refuses_what_the_run_would_refuse_to_read() {
+    let place = Place::with(&[]);
+    std::fs::create_dir(place.path("folder")).unwrap();
+    place.write("a.img", &vec![1; 1 << 20]);
+    let dry = |paths: &[&str]| place.run(&[&["bench", "read", "--dry-run"], paths].concat());
+    let whole = dry(&["a.img", "./a.img"]);
+    if whole.code != 0 {
+        eprintln!("skipped: {whole:?}");
+        return;
+    }
+    for (paths, why) in [
+        (["a.img", "none"].as_slice(), "could not open "),
+        (
+            &["a.img", "folder"],
+            "it is neither a file nor a block device",
+        ),
+        (
+            &["a.img"],
+            "nothing to compare: only one configuration can be measured here",
+        ),
+    ] {
+        let run = dry(paths);
+        assert_eq!(run.code, 2, "{run:?}");
+        assert!(run.stderr.contains(why), "{run:?}");
+    }
+}
+
+#[test]
+fn the_lengths_of_samples_that_differ_are_in_words() {
+    let place = place("cache-flushes-storage-daemon");
+    let mut result: serde_json::Value = serde_json::from_str(&place.read("result.json")).unwrap();
+    for workload in result["header"]["plan"]["workloads"]
+        .as_array_mut()
+        .unwrap()
+    {
+        workload["amount"] = serde_json::json!({"seconds": 0.3});
+        workload["ramp_seconds"] = serde_json::json!(0.1);
+    }
+    place.write("other.json", result.to_string().as_bytes());
+    let run = place.run(&["bench", "compare", "result.json", "other.json"]);
+    let text = run.stdout + &run.stderr;
+    assert!(text.contains("0.3 s after a ramp of 0.1 s"), "{text}");
+}

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::report::figures;
-use crate::{BenchResult, CellId, ConfigurationRecord, EngineKind, Phase};
+use crate::{Accelerator, Amount, BenchResult, CellId, ConfigurationRecord, EngineKind, Phase};
 
 /// One difference between two runs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -202,14 +202,25 @@ fn cell_differences(
         &plan_b.workloads[cell_b.workload],
     );
     if load_a != load_b {
-        let amount = |amount: &crate::Amount, ramp: f64| format!("{amount:?} after {ramp} s");
+        let amount = |amount: &Amount, ramp: f64| {
+            let amount = match amount {
+                Amount::Seconds(seconds) => format!("{seconds} s"),
+                Amount::Operations(count) => format!("{count} requests"),
+                Amount::Bytes(bytes) => figures::bytes(*bytes),
+            };
+            format!("{amount} after a ramp of {ramp} s")
+        };
         add(
             "length of samples",
             amount(&load_a.amount, load_a.ramp_seconds),
             amount(&load_b.amount, load_b.ramp_seconds),
         );
     }
-    let of = |result: &BenchResult, index: usize| format!("{:?}", result.cells[index].accelerator);
+    let of = |result: &BenchResult, index: usize| match result.cells[index].accelerator {
+        Accelerator::NoGuest => "none".to_owned(),
+        Accelerator::Kvm => "KVM".to_owned(),
+        Accelerator::Tcg => "TCG".to_owned(),
+    };
     add("accelerator", of(first, a), of(second, b));
 }
 
