@@ -37,7 +37,7 @@ impl Check<'_> {
             (GenerateForm::LibvirtXml, Some(written)) => Cow::from(&written.text),
             (GenerateForm::LibvirtXml | GenerateForm::DiskXml, _) => xml()?.into(),
             (GenerateForm::Script | GenerateForm::Steps, _) => {
-                // Whoever runs the guest on this storage need not be libvirt.
+                // Whoever runs the guest on this storage need not be libvirt, and need not be without it.
                 let target = Target {
                     libvirt: None,
                     ..self.target.clone()
@@ -46,8 +46,14 @@ impl Check<'_> {
                     target: &target,
                     ..*self
                 };
-                let (found, spec) = check.found(&xml()?, plan, asked, self.target)?;
-                return check.judge(found, spec.as_ref());
+                let xml = xml()?;
+                let (found, spec) = check.found(&xml, plan, asked, self.target)?;
+                let without_libvirt = check.judge(found, spec.as_ref());
+                if without_libvirt.is_ok() || self.target.libvirt.is_none() {
+                    return without_libvirt;
+                }
+                let (found, spec) = self.found(&xml, plan, asked, self.target)?;
+                return self.judge(found, spec.as_ref()).or(without_libvirt);
             }
             _ => {
                 refuse_secrets_of_libvirt(domain)?;

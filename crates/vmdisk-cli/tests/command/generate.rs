@@ -688,6 +688,35 @@ fn a_wwn_on_sata_is_written_for_qemu_and_refused_in_xml() {
 }
 
 #[test]
+fn storage_for_a_guest_of_libvirt_is_refused_only_where_its_xml_is() {
+    let disk = "qcow2:/i/a.qcow2,size=1G,discard-no-unref=on";
+    let run = |form, target| {
+        let args = ["generate", "--disk", disk, "--to", form, "--target", target];
+        Place::with(&[]).run(&args)
+    };
+    // libvirt 9.0 leaves the option out, and QEMU 7.2 refuses it.
+    let both = "qemu=7.2,libvirt=9.0";
+    for form in ["libvirt-xml", "script", "steps"] {
+        let written = run(form, both);
+        assert_eq!(written.code, 0, "{form}: {}", written.stderr);
+        assert!(
+            written.stderr.contains("silently ignores"),
+            "{}",
+            written.stderr
+        );
+    }
+    for (form, target) in [
+        ("script", "qemu=7.2"),
+        ("qemu", both),
+        ("libvirt-xml", "qemu=7.2,libvirt=9.5"),
+        ("script", "qemu=7.2,libvirt=9.5"),
+    ] {
+        let refused = run(form, target);
+        assert_ne!(refused.code, 0, "{form} {target}: {}", refused.stdout);
+    }
+}
+
+#[test]
 fn an_architecture_that_libvirt_does_not_know_is_refused_in_its_xml_only() {
     let spec =
         "version: 1\nguest: {arch: loongarch64, type: qemu}\ndisks:\n- raw: {path: /srv/a.img}\n";
