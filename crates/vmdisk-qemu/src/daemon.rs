@@ -46,32 +46,3 @@ impl StorageDaemon {
         text
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::argument::{ArgumentValue, QemuOption};
-    use std::process::Command;
-    use vmdisk_model::{DiskField, FieldPath};
-
-    #[test]
-    fn a_daemon_that_does_not_start_ends_the_script() {
-        let daemon = StorageDaemon {
-            disk: 0,
-            socket: "/nonexistent/a.sock".to_owned(),
-            arguments: vec![Argument {
-                option: QemuOption::Export,
-                value: ArgumentValue::None,
-                origin: FieldPath::Disk(0, DiskField::Source),
-            }],
-        };
-        // An export without a value is an error of the program, where there is one.
-        let text = daemon.to_shell() + "echo started\n";
-        let output = Command::new("timeout")
-            .args(["60", "sh", "-c", &text])
-            .output()
-            .expect("a shell");
-        assert_eq!(output.status.code(), Some(1), "{output:?}");
-        assert!(output.stdout.is_empty(), "{output:?}");
-    }
-}

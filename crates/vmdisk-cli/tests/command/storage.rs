@@ -90,3 +90,17 @@ fn a_snapshot_is_read_with_its_guest() {
         "{run:?}"
     );
 }
+
+#[test]
+fn a_daemon_that_does_not_start_ends_the_command_line() {
+    let place = Place::with(&[]);
+    let gone = place.path("gone").display().to_string();
+    let disk = format!("vhost-user-blk:{gone}.sock,serves.path={gone}.img,serves.format=raw");
+    let written = place.run(&["generate", "--disk", &disk, "--to", "qemu"]);
+    // With or without the program, there is no such image.
+    let output = std::process::Command::new("timeout")
+        .args(["60", "sh", "-c", &written.stdout])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+}
