@@ -43,6 +43,27 @@ fn disks_get_the_next_free_name_of_their_bus() {
 }
 
 #[test]
+fn an_nvme_disk_has_a_controller_of_its_own_for_its_serial_number() {
+    let names = |disks: &[&str]| -> Vec<String> {
+        let disks = planned(disks).domain.disks;
+        disks.iter().map(|disk| disk.name().to_owned()).collect()
+    };
+    let (first, second) = ("raw:/a,bus=nvme,serial=a", "raw:/b,bus=nvme,serial=b");
+    assert_eq!(names(&[first, second]), ["nvme0n1", "nvme1n1"]);
+    let named = format!("{second},target=nvme0n2");
+    assert_eq!(names(&[first, &named]), ["nvme1n1", "nvme0n2"]);
+    let both = [format!("{first},target=nvme0n1"), named];
+    let both = both.each_ref().map(String::as_str);
+    let errors = plan(&spec(&both), &Facts::default(), &Target::default());
+    assert_eq!(
+        errors.unwrap_err().to_string(),
+        "disks[1].target: the disks of nvme0 share one serial number; write `target: nvme1n1`, on a controller of its own"
+    );
+    let same = "raw:/b,bus=nvme,serial=a,target=nvme0n2";
+    assert_eq!(names(&[both[0], same]), ["nvme0n1", "nvme0n2"]);
+}
+
+#[test]
 fn scsi_disks_hang_on_virtio_scsi_and_leave_unit_seven_free() {
     let disks: Vec<String> = (0..9)
         .map(|n| format!("raw:/elsewhere/{n},bus=scsi"))

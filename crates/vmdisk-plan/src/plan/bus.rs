@@ -47,10 +47,11 @@ pub(crate) fn is_lun(disk: &DiskSpec) -> bool {
     }
 }
 
-/// The names of disks on one bus, in the order in which they are handed out.
+/// The names of disks on one bus, in the order in which they are handed out. Each NVMe disk has a serial number, which is
+/// its controller's.
 fn target_name(bus: TargetBus, nth: usize) -> String {
     if bus == TargetBus::Nvme {
-        return format!("nvme0n{}", nth + 1);
+        return format!("nvme{nth}n1");
     }
     // vda … vdz, vdaa …: like numbers, but without a zero.
     let mut letters = Vec::new();
@@ -103,8 +104,34 @@ impl Planner<'_> {
             let source = Image::file(String::new(), Format::Raw);
             self.domain.disks.push(Disk::new(frontend, source));
         }
+        self.refuse_nvme_serials();
         if !self.existing.is_there() {
             self.boot_disk = self.domain.boot_disk();
+        }
+    }
+
+    /// Refuses NVMe disks on one controller with different serial numbers.
+    fn refuse_nvme_serials(&mut self) {
+        let spec = self.spec;
+        let mut serials: BTreeMap<String, &Option<String>> = BTreeMap::new();
+        for (index, disk) in spec.disks.iter().enumerate() {
+            let target = self.domain.disks[index].frontend.target.as_deref();
+            let Some((controller, _)) = target.and_then(nvme_controller) else {
+                continue;
+            };
+            let serial = *serials.entry(controller.to_owned()).or_insert(&disk.serial);
+            if *serial == disk.serial {
+                continue;
+            }
+            let free = (0..).map(|nth| format!("nvme{nth}"));
+            let free = free
+                .filter(|other| !serials.contains_key(other))
+                .find(|other| !self.existing.targets().any(|name| name.starts_with(other)));
+            let message = format!("the disks of {controller} share one serial number");
+            let at = SpecPath::disk(index).key("target");
+            self.refuse(at, message).help = free.map(|controller| {
+                format!("write `target: {controller}n1`, on a controller of its own")
+            });
         }
     }
 
@@ -352,12 +379,23 @@ fn wants_hidden_discards(planner: &Planner<'_>, disk: &DiskSpec) -> bool {
         && !planner.host.may(Capability::MachineVirtioBlkDiscard)
 }
 
+/// The controller and the namespace in the name of an NVMe disk.
+fn nvme_controller(target: &str) -> Option<(&str, &str)> {
+    let number = target.strip_prefix("nvme")?.find('n')?;
+    Some(target.split_at("nvme".len() + number))
+}
+
 /// The first name on `bus` from number `nth` that is not taken; it is taken now, and `nth` is the number after it.
 fn free_name(bus: TargetBus, nth: &mut usize, taken: &mut BTreeSet<String>) -> String {
     loop {
         let name = target_name(bus, *nth);
         *nth += 1;
-        if taken.insert(name.clone()) {
+        let is_on = |own: &str| {
+            let mut others = taken.iter().filter_map(|other| nvme_controller(other));
+            others.any(|(other, _)| other == own)
+        };
+        let is_shared = nvme_controller(&name).is_some_and(|(own, _)| is_on(own));
+        if !is_shared && taken.insert(name.clone()) {
             return name;
         }
     }
@@ -378,7 +416,7 @@ mod tests {
         ] {
             assert_eq!(target_name(TargetBus::Virtio, nth), name);
         }
-        assert_eq!(target_name(TargetBus::Nvme, 1), "nvme0n2");
+        assert_eq!(target_name(TargetBus::Nvme, 1), "nvme1n1");
         assert_eq!(target_name(TargetBus::Usb, 1), "sdb");
     }
 }

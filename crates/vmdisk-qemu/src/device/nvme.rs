@@ -78,7 +78,7 @@ impl<'a> Writer<'a> {
                 Some(other) if other != serial => self.problem_with_help(
                     at,
                     format!("the disks of one NVMe controller share its serial number, which is already '{other}'"),
-                    "give each disk its own controller, or remove all serial numbers but one",
+                    "give each disk a controller of its own, as the targets `nvme0n1` and `nvme1n1` do, or remove all serial numbers but one",
                 ),
                 Some(_) => {}
                 None => found = Some(serial),
