@@ -1,7 +1,7 @@
 //! What is chosen around the disks: names, controllers, event loops, the machine and its memory.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
-use crate::common::host::{choice, host, planned, planned_on, spec};
+use crate::common::host::{choice, errors, host, planned, planned_on, spec};
 use vmdisk_facts::{Facts, Target};
 use vmdisk_model::*;
 use vmdisk_plan::*;
@@ -40,6 +40,39 @@ fn disks_get_the_next_free_name_of_their_bus() {
     assert!(plan.domain.disks[5].backend.is_read_only);
     assert_eq!(plan.domain.disks[6].frontend.device, Some(Device::Lun));
     assert_eq!(plan.domain.controllers.len(), 1);
+}
+
+#[test]
+fn reasons_and_refusals_are_about_the_disk_they_name() {
+    let found = errors("raw:/a,bus=scsi,product=12345678901234567");
+    assert_eq!(
+        found,
+        ["disks[0].product: a product on bus scsi has at most 16 characters"]
+    );
+    planned(&["raw:/a,bus=scsi,product=1234567890123456"]);
+    let iso = planned(&["raw:/a.iso,readonly=off"]);
+    let (value, _, why) = choice(&iso, "readonly");
+    assert_eq!(
+        (value, why),
+        ("true", "a CD drive is read-only, whatever is asked for")
+    );
+    for (arch, is_x86) in [
+        (Architecture::X86_64, true),
+        (Architecture::Aarch64, false),
+        (Architecture::S390x, false),
+    ] {
+        let guest = GuestSpec {
+            arch: Some(arch),
+            ..GuestSpec::default()
+        };
+        let spec = Spec {
+            guest: Some(guest),
+            ..spec(&["raw:/a,bus=scsi"])
+        };
+        let plan = plan(&spec, &Facts::default(), &Target::default()).unwrap();
+        let (_, _, why) = choice(&plan, "controller");
+        assert_eq!(why.contains("x86"), is_x86, "{why}");
+    }
 }
 
 #[test]

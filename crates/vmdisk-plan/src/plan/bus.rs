@@ -11,6 +11,7 @@ use vmdisk_model::{
 
 use super::choice::Chosen;
 use super::existing::ControllerKey;
+use super::guest::is_pc;
 use super::planner::Planner;
 use crate::spec::{BackendSpec, BusSpec, DeviceAccess, DiskSpec, MediaSpec, SpecPath};
 
@@ -273,8 +274,11 @@ impl Planner<'_> {
             FieldPath::Controller(at, ControllerField::Model),
             "controller",
             is_asked.then_some(ScsiControllerModel::VirtioScsi),
-            |_| {
-                let reason = "the default on x86 is an emulated LSI 53C895A, which is slow";
+            |planner| {
+                let reason = match is_pc(planner.domain.architecture) {
+                    true => "the default on x86 is an emulated LSI 53C895A, which is slow",
+                    false => "the fastest controller, for which every Linux guest has a driver",
+                };
                 Some(Chosen::by_default(ScsiControllerModel::VirtioScsi, reason))
             },
         );

@@ -131,10 +131,13 @@ impl Planner<'_> {
         let is_ata = matches!(bus, BusSpec::Sata | BusSpec::Ide);
         let has_large_sectors =
             |size: Option<Bytes>| size.is_some_and(|size| size.0 > 512) && is_ata;
-        let is_product_long = spec.product.as_ref().is_some_and(|text| text.len() > 16);
+        let product = spec.product.as_deref().unwrap_or_default();
+        if is_scsi && product.len() > 16 {
+            let message = format!("a product on bus {bus} has at most 16 characters");
+            self.refuse(at.key("product"), message);
+        }
         let is_elsewhere = |field| is_elsewhere(field, target_bus(bus)).is_some();
         let mut keys = vec![
-            ("product", is_product_long && is_scsi),
             (
                 "iothread",
                 spec.iothread.is_some() && !is_virtio && !is_scsi,
@@ -235,14 +238,18 @@ impl Planner<'_> {
         let at = |field| FieldPath::Disk(index, field);
         for field in DiskSpec::FIELDS {
             if *field == DiskField::ReadOnly {
-                let asked = spec.readonly;
+                let is_cdrom = device == Device::Cdrom;
+                let asked = spec.readonly.filter(|asked| *asked || !is_cdrom);
                 let readonly = self.decide(at(*field), "readonly", asked, |_| {
+                    if is_cdrom && spec.readonly.is_some() {
+                        let reason = "a CD drive is read-only, whatever is asked for";
+                        return Some(Chosen::by_default(true, reason));
+                    }
                     let is_writable = is_disk || device == Device::Floppy;
                     let reason = spec.backend.only_read_because().filter(|_| is_writable)?;
                     Some(Chosen::by_default(true, reason))
                 });
-                self.disk(index).backend.is_read_only =
-                    readonly == Some(true) || device == Device::Cdrom;
+                self.disk(index).backend.is_read_only = readonly == Some(true) || is_cdrom;
             } else if let (Some(value), Some(key)) = (spec.get(*field), fields::disk(*field).spec)
                 && !CHOSEN.contains(field)
             {
