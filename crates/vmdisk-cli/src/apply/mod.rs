@@ -157,7 +157,9 @@ fn finish(format: TextFormat, report: &Envelope, io: &mut Io<'_>) -> Result<(), 
     }
     let result = report.result.unwrap_or("planned");
     for reason in &report.reasons {
-        io.say(&format!("{result}: {}\n", sanitize::line(reason)));
+        // What a program says may have several lines.
+        let reason = sanitize::lines(reason).replace('\n', "\n  ");
+        io.say(&format!("{result}: {reason}\n"));
     }
     text += &format!("{result}\n");
     deliver(io, None, &text)

@@ -320,3 +320,12 @@ fn the_guest_is_defined_once_and_one_that_differs_is_refused() {
     assert!(!errors.contains("Some("), "{errors}");
     assert_eq!(place.read("defined.xml"), other);
 }
+
+#[test]
+fn the_lines_of_a_program_that_fails_are_lines() {
+    let place = prepared();
+    with_qemu_img(&place, "printf 'no space\\nleft\\033\\n' >&2; exit 1");
+    let output = run(&place, false, SYSTEM);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("fails: no space\n  left\\u{1b}\n"), "{text}");
+}
