@@ -134,5 +134,10 @@ pub(crate) fn of_missing(path: &Path) -> Option<String> {
         ));
     }
     let is_name = !name.contains(['/', '.']);
-    is_name.then(|| format!("for a guest of libvirt: `vmdisk lint --domain {name}`"))
+    is_name.then(|| {
+        format!(
+            "for a guest of libvirt: `vmdisk lint --domain {name}`; other commands read a file with its XML, which \
+             `virsh dumpxml {name}` prints"
+        )
+    })
 }

@@ -67,6 +67,10 @@ const TRIED: &[(&[&str], &[&str])] = &[
         &["no such file", "`vmdisk lint --domain web1`"],
     ),
     (
+        &["generate", "web1"],
+        &["other commands read a file", "`virsh dumpxml web1`"],
+    ),
+    (
         &["lint", "qemu:///system"],
         &["`vmdisk lint -c qemu:///system --all-domains`"],
     ),
