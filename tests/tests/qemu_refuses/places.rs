@@ -49,6 +49,30 @@ fn places_that_qemu_refuses_are_reported() {
         ),
         row(
             "bus-missing",
+            "-machine pc -blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-blk,drive=f0,bus=pcie.0",
+            "Bus 'pcie.0' not found",
+            "-machine pc -blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-blk,drive=f0,bus=pci.0",
+        ),
+        row(
+            "bus-missing",
+            "-machine microvm -blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-blk,drive=f0",
+            "No 'PCI' bus found for device 'virtio-blk-pci'",
+            "-machine microvm -blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-blk-device,drive=f0",
+        ),
+        row(
+            "unit-out-of-range",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-blk,drive=f0,addr=0x20",
+            "Property 'virtio-blk-pci.addr' doesn't take value '0x20'",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-blk,drive=f0,addr=0x1e",
+        ),
+        row(
+            "slot-taken",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-blk,drive=f0,addr=5 -device virtio-scsi,addr=5",
+            "PCI: slot 5 function 0 not available for virtio-scsi-pci, in use by virtio-blk-pci",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-blk,drive=f0,addr=5 -device virtio-scsi,addr=6",
+        ),
+        row(
+            "bus-missing",
             "-machine pc -blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-blk-pci,drive=f0,bus=pcie.0",
             "Bus 'pcie.0' not found",
             "-machine pc -blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-blk-pci,drive=f0,bus=pci.0",

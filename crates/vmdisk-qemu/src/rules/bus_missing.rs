@@ -5,7 +5,7 @@ use vmdisk_rule::{Evidence, Group, Report, Severity};
 use vmdisk_source::Span;
 
 use super::line::{Line, base_of, line_rule};
-use super::places::{BusKind, CreationOrder, Present, span_of};
+use super::places::{BusKind, CreationOrder, Present, is_pci_by_name, span_of};
 use crate::members::Members;
 use vmdisk_model::Board;
 
@@ -167,7 +167,7 @@ fn check_bus(
         let is_checked =
             line.domain().scope == Scope::WholeGuest && !bus.is_open() && !name.starts_with('/');
         if is_checked
-            && let Some(wanted) = BusKind::of_device(driver)
+            && let Some(wanted) = BusKind::of_device(line, driver)
             && let Some((message, help)) = mistake_in_bus(line, present, driver, wanted, name)
         {
             line.refuse(report, option, bus.span, message, help);
@@ -205,7 +205,7 @@ fn check_bus(
             "a virtio MMIO",
             "use the variant of the device that ends in -pci",
         ),
-        _ if driver.ends_with("-pci") && lacks_pci(line) && !present.has_pcie => (
+        _ if is_pci_by_name(line, driver) && lacks_pci(line) && !present.has_pcie => (
             "a PCI",
             "use the variant of the device that ends in -device",
         ),

@@ -9,7 +9,7 @@ use crate::index::Index;
 use crate::members::Members;
 use crate::syntax::properties::{Property, Syntax};
 use crate::syntax::value::{is_on, number_of};
-use vmdisk_model::Board;
+use vmdisk_model::{Architecture, Board};
 
 /// The parts of a guest that addresses depend on.
 pub(super) struct Present<'a> {
@@ -138,9 +138,9 @@ impl BusKind {
     }
 
     /// The bus that a device is attached to.
-    pub(super) fn of_device(driver: &str) -> Option<Self> {
+    pub(super) fn of_device(line: &Line<'_>, driver: &str) -> Option<Self> {
         Some(match base_of(driver) {
-            _ if is_pci(driver) => BusKind::Pci,
+            _ if is_pci(line, driver) => BusKind::Pci,
             "floppy" => BusKind::Floppy,
             "nvme-ns" => BusKind::Nvme,
             "usb-storage" | "usb-bot" | "usb-uas" => BusKind::Usb,
@@ -300,12 +300,42 @@ pub(super) const MAX_NAMESPACE: u64 = 256;
 /// The last slot of a PCI bus.
 pub(super) const MAX_PCI_SLOT: u64 = 31;
 
+/// The virtio devices that QEMU also knows without a transport, from its `qdev_alias_table`.
+const VIRTIO_ALIASES: [&str; 15] = [
+    "virtio-9p",
+    "virtio-balloon",
+    "virtio-blk",
+    "virtio-gpu",
+    "virtio-gpu-gl",
+    "virtio-input-host",
+    "virtio-iommu",
+    "virtio-keyboard",
+    "virtio-mouse",
+    "virtio-net",
+    "virtio-rng",
+    "virtio-scsi",
+    "virtio-serial",
+    "virtio-sound",
+    "virtio-tablet",
+];
+
+/// True for a name whose transport depends on the machine, and is PCI on this one.
+fn is_pci_alias(line: &Line<'_>, driver: &str) -> bool {
+    let is_other = line.board() == Board::Ccw
+        || line.domain().architecture == Some(Architecture::M68k)
+        || !line.has_machine();
+    !is_other && VIRTIO_ALIASES.contains(&driver)
+}
+
+/// True for a device whose name, or whose alias on this machine, says that it is on PCI.
+pub(super) fn is_pci_by_name(line: &Line<'_>, driver: &str) -> bool {
+    let ends = ["-pci", "-pci-transitional", "-pci-non-transitional"];
+    ends.iter().any(|end| driver.ends_with(end)) || is_pci_alias(line, driver)
+}
+
 /// True for devices that are certainly on PCI; others are not counted.
-pub(super) fn is_pci(driver: &str) -> bool {
-    let is_by_name = ["-pci", "-pci-transitional", "-pci-non-transitional"]
-        .iter()
-        .any(|end| driver.ends_with(end));
-    is_by_name
+pub(super) fn is_pci(line: &Line<'_>, driver: &str) -> bool {
+    is_pci_by_name(line, driver)
         || matches!(
             driver,
             "nvme"

@@ -101,7 +101,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
         } else {
             None
         };
-        let on_pci = if is_pci(driver) {
+        let on_pci = if is_pci(line, driver) {
             taken.pci_place(line, driver, device, span, &present.root_ports)
         } else {
             None

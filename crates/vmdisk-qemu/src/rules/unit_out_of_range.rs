@@ -327,13 +327,13 @@ pub(super) fn check_line(line: &Line<'_>, report: &mut Report) {
             refuse(span, message, MAX_NAMESPACE);
         }
         let slot = device.get("addr").and_then(slot_of);
-        if is_pci(driver)
+        if is_pci(line, driver)
             && let Some((slot, _)) = slot.filter(|(slot, _)| *slot > MAX_PCI_SLOT)
         {
             let message = format!("a PCI bus has no slot {slot}");
             refuse(pci_span(device, span), message, MAX_PCI_SLOT);
         }
-        if is_pci(driver)
+        if is_pci(line, driver)
             && let Some(addr) = device.get("addr")
             && !addr.is_open()
             && slot_of(addr).is_none_or(|(_, function)| function > 7)
