@@ -231,25 +231,31 @@ impl Planner<'_> {
         }
     }
 
+    /// Decides whether the guest may write.
+    fn plan_read_only(&mut self, index: usize, spec: &DiskSpec) {
+        let device = self.domain.disks[index].frontend.effective_device();
+        let is_cdrom = device == Device::Cdrom;
+        let asked = spec.readonly.filter(|asked| *asked || !is_cdrom);
+        let at = FieldPath::Disk(index, DiskField::ReadOnly);
+        let readonly = self.decide(at, "readonly", asked, |_| {
+            let reason = match device {
+                Device::Cdrom => {
+                    spec.readonly?;
+                    "a CD drive is read-only, whatever is asked for".to_owned()
+                }
+                Device::Disk | Device::Lun | Device::Floppy => spec.backend.only_read_because()?,
+            };
+            Some(Chosen::by_default(true, reason))
+        });
+        self.disk(index).backend.is_read_only = readonly == Some(true) || is_cdrom;
+    }
+
     /// Takes over what is not chosen but only asked for.
     pub(crate) fn plan_as_asked(&mut self, index: usize, spec: &DiskSpec) {
-        let device = self.domain.disks[index].frontend.effective_device();
-        let is_disk = matches!(device, Device::Disk | Device::Lun);
         let at = |field| FieldPath::Disk(index, field);
         for field in DiskSpec::FIELDS {
             if *field == DiskField::ReadOnly {
-                let is_cdrom = device == Device::Cdrom;
-                let asked = spec.readonly.filter(|asked| *asked || !is_cdrom);
-                let readonly = self.decide(at(*field), "readonly", asked, |_| {
-                    if is_cdrom && spec.readonly.is_some() {
-                        let reason = "a CD drive is read-only, whatever is asked for";
-                        return Some(Chosen::by_default(true, reason));
-                    }
-                    let is_writable = is_disk || device == Device::Floppy;
-                    let reason = spec.backend.only_read_because().filter(|_| is_writable)?;
-                    Some(Chosen::by_default(true, reason))
-                });
-                self.disk(index).backend.is_read_only = readonly == Some(true) || is_cdrom;
+                self.plan_read_only(index, spec);
             } else if let (Some(value), Some(key)) = (spec.get(*field), fields::disk(*field).spec)
                 && !CHOSEN.contains(field)
             {
