@@ -6,7 +6,7 @@ use vmdisk_source::Span;
 use super::line::Line;
 use crate::members::Members;
 use crate::syntax::properties::Property;
-use crate::syntax::value::number_of;
+use crate::syntax::value::{number_of, size_of};
 
 /// The members of one node, in any option and at any depth.
 pub(super) struct Node<'p> {
@@ -38,6 +38,12 @@ impl<'p> Node<'p> {
     pub(super) fn number(&self, key: &str) -> Option<(u64, &'p Property)> {
         let property = self.get(key)?;
         Some((number_of(property.value.as_str())?, property))
+    }
+
+    /// A size in bytes, which may have a unit.
+    pub(super) fn size(&self, key: &str) -> Option<(u64, &'p Property)> {
+        let property = self.get(key)?;
+        Some((size_of(property.value.as_str(), 1)?.0, property))
     }
 
     /// Reports a key that refers to an undefined object; `rest` is what the object needs besides its id.

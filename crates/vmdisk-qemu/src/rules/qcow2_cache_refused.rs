@@ -3,7 +3,7 @@
 use vmdisk_rule::{Evidence, Group, Report, Severity};
 
 use super::line::{Line, line_rule};
-use super::nodes::{Node, nodes};
+use super::nodes::{Node, drives, nodes};
 
 line_rule! {
     /// The qcow2 cache sizes contradict each other.
@@ -27,6 +27,10 @@ line_rule! {
     ///   -blockdev driver=qcow2,node-name=q0,file=f0,cache-size=1048576,l2-cache-size=33554432 \
     ///   -device virtio-blk-pci,drive=q0,id=vda
     /// ```
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -drive file=/srv/a.qcow2,format=qcow2,if=virtio,cache-size=1048576,l2-cache-size=33554432
+    /// ```
     ///
     /// ## Not reported
     /// ```args,not-reported
@@ -46,15 +50,16 @@ line_rule! {
 }
 
 pub(super) fn check(line: &Line<'_>, report: &mut Report) {
-    for node in nodes(line).filter(|node| node.driver() == "qcow2") {
+    let all = nodes(line).chain(drives(line));
+    for node in all.filter(|node| node.driver() == "qcow2") {
         check_qcow2_caches(line, report, &node);
     }
 }
 
 fn check_qcow2_caches(line: &Line<'_>, report: &mut Report, node: &Node<'_>) {
-    let all = node.number("cache-size");
-    let l2 = node.number("l2-cache-size");
-    let refcounts = node.number("refcount-cache-size");
+    let all = node.size("cache-size");
+    let l2 = node.size("l2-cache-size");
+    let refcounts = node.size("refcount-cache-size");
     let (message, span) = match (all, l2, refcounts) {
         (Some(_), Some(_), Some((_, last))) => (
             "cache-size, l2-cache-size and refcount-cache-size are all set, but one follows from the others"
@@ -70,7 +75,7 @@ fn check_qcow2_caches(line: &Line<'_>, report: &mut Report, node: &Node<'_>) {
             written.span,
         ),
         _ => {
-            if let Some((size, written)) = node.number("l2-cache-entry-size")
+            if let Some((size, written)) = node.size("l2-cache-entry-size")
                 && !(size.is_power_of_two() && (512..=2 << 20).contains(&size))
             {
                 let message = format!("l2-cache-entry-size of {size} bytes is not a power of two from 512 to the cluster size");
