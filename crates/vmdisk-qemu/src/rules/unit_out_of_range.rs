@@ -21,7 +21,7 @@ line_rule! {
     /// A disk has an address that its bus does not have.
     ///
     /// ## What it reports
-    /// Reports targets and units that the disk's SCSI controller does not have, IDE, SATA and floppy units that the
+    /// Reports targets and units that the disk's SCSI controller does not have, IDE, SATA, floppy and flash units that the
     /// machine does not have, ports that the disk's USB controller or a USB hub does not have, and on command lines
     /// channels other than 0 on virtio-scsi, NVMe namespaces above 256 and PCI slots above 31. A USB hub has 8 ports.
     /// The limits of SCSI controllers (QEMU 11.1):
@@ -383,7 +383,7 @@ fn xhci_ports(line: &Line<'_>, bus: &str) -> Option<u32> {
     Some(ports("p2")?.max(ports("p3")?))
 }
 
-/// Drives beyond the ports of a PC.
+/// Drives beyond the ports, floppy drives and flash devices of a PC.
 fn check_drives(line: &Line<'_>, report: &mut Report) {
     let ports = match line.board() {
         Board::Q35 => 6,
@@ -393,17 +393,18 @@ fn check_drives(line: &Line<'_>, report: &mut Report) {
     if !line.has_machine() {
         return;
     }
-    let drives = placed_drives(line);
-    for drive in drives
-        .iter()
-        .filter(|it| it.interface == "ide" && it.index >= ports)
-    {
-        let message = format!(
-            "{} has no IDE or SATA port {}",
-            line.board().name(),
-            drive.index
-        );
-        let help = format!("use an index from 0 to {}, or if=virtio", ports - 1);
+    for drive in placed_drives(line) {
+        let (what, places, instead) = match drive.interface {
+            "ide" => ("IDE or SATA port", ports, ", or if=virtio"),
+            "floppy" => ("floppy drive", 2, ""),
+            "pflash" => ("flash device", 2, ""),
+            _ => continue,
+        };
+        if drive.index < places {
+            continue;
+        }
+        let message = format!("{} has no {what} {}", line.board().name(), drive.index);
+        let help = format!("use an index from 0 to {}{instead}", places - 1);
         line.refuse(report, drive.option, drive.span, message, help);
     }
 }
