@@ -4,7 +4,6 @@ use vmdisk_model::Scope;
 
 use crate::document::Document;
 use crate::index::Index;
-use crate::interface::DefaultInterface;
 use crate::members::Members;
 use crate::syntax::option::UNKNOWN_WORD;
 
@@ -17,12 +16,7 @@ impl Document {
         }
         let index = Index::new(&self.options);
         let has = |names: &[&str]| names.iter().any(|name| index.has(name));
-        let default = match self.defaults.interface {
-            DefaultInterface::Ide => "ide",
-            DefaultInterface::Scsi => "scsi",
-            DefaultInterface::Sd => "sd",
-            DefaultInterface::Virtio | DefaultInterface::None | DefaultInterface::Unknown => "",
-        };
+        let default = self.defaults.interface.word();
         let count = |interfaces: &[&str]| {
             let is_of = |drive: Members<'_>| {
                 let interface = drive.value("if").unwrap_or(default);

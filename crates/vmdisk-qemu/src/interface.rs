@@ -25,6 +25,19 @@ pub(crate) enum DefaultInterface {
     Unknown,
 }
 
+impl DefaultInterface {
+    /// The word of `if=`; empty if there is none.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            DefaultInterface::Ide => "ide",
+            DefaultInterface::Scsi => "scsi",
+            DefaultInterface::Virtio => "virtio",
+            DefaultInterface::Sd => "sd",
+            DefaultInterface::None | DefaultInterface::Unknown => "",
+        }
+    }
+}
+
 /// The defaults of a machine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Defaults {

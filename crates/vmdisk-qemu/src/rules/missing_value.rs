@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use vmdisk_rule::Report;
 
-use super::line::{Line, base_of};
+use super::line::{Line, base_of, has_own_device};
 use super::nodes::{Node, nodes};
 use crate::members::Members;
 use crate::syntax::properties::Property;
@@ -132,7 +132,7 @@ const OF_IMAGE: &[&str] = &[
     "refcount-cache-size",
 ];
 
-/// Reports options about the image of an empty drive.
+/// Reports empty drives of devices without removable media, and options about the image of an empty drive.
 fn check_empty_drives(line: &Line<'_>, report: &mut Report) {
     for (option, drive) in line.index.of_name("drive") {
         let has_image = drive.value("file").is_some_and(|file| !file.is_empty())
@@ -149,19 +149,39 @@ fn check_empty_drives(line: &Line<'_>, report: &mut Report) {
             let message = format!("a drive without an image sets `{key}`");
             let help = format!("set file, or remove {key}: an empty drive starts without it");
             line.refuse(report, option, property.key_span, message, help);
+        } else if let Some(user) = fixed_disk_of(line, drive) {
+            let message = format!("{user} needs an image, but the drive is empty");
+            let help = "set file and format";
+            line.refuse(report, option, line.index.span(option), message, help);
         }
     }
 }
 
-/// Only drives with removable media may be empty.
-fn check_drive(
-    line: &Line<'_>,
-    report: &mut Report,
-    option: usize,
-    base: &str,
-    device: Members<'_>,
-) {
-    let needs_one = matches!(
+/// The device without removable media that uses a drive, if there is one.
+fn fixed_disk_of(line: &Line<'_>, drive: Members<'_>) -> Option<String> {
+    if !has_own_device(line, drive) {
+        let id = drive.get("id").filter(|id| !id.is_open())?;
+        let mut devices = line.index.devices();
+        let (_, driver, _) = devices.find(|(_, driver, device)| {
+            device.value("drive") == Some(id.value.as_str()) && needs_image(base_of(driver))
+        })?;
+        return Some(format!("`{driver}`"));
+    }
+    let interface = match drive.get("if") {
+        Some(interface) => interface.value.as_str(),
+        None => line.document.defaults.interface.word(),
+    };
+    let is_reported = match interface {
+        "virtio" => true,
+        "ide" | "scsi" => drive.value("media").is_none_or(|media| media == "disk"),
+        _ => false,
+    };
+    is_reported.then(|| format!("a disk of if={interface}"))
+}
+
+/// True for disks; only drives with removable media may be empty.
+fn needs_image(base: &str) -> bool {
+    matches!(
         base,
         "virtio-blk"
             | "scsi-hd"
@@ -170,8 +190,17 @@ fn check_drive(
             | "ide-hd"
             | "usb-storage"
             | "nvme-ns"
-    );
-    if needs_one && device.get("drive").is_none() {
+    )
+}
+
+fn check_drive(
+    line: &Line<'_>,
+    report: &mut Report,
+    option: usize,
+    base: &str,
+    device: Members<'_>,
+) {
+    if needs_image(base) && device.get("drive").is_none() {
         let span = line.index.span(option);
         let message = format!("`{base}` has no drive");
         let help = "set drive to the name of a node";

@@ -8,12 +8,14 @@ declare_rule! {
     ///
     /// ## What it reports
     /// Reports a disk without a target name, a source without its path or socket, and other elements without a required
-    /// attribute.
+    /// attribute. On command lines, reports a disk without a drive or with an empty one, and nodes and drives without a
+    /// required value.
     ///
     /// ## Why it matters
     /// libvirt refuses to define the guest, for example with `missing target information for device` or
     /// `missing source information for device`, and does not name the disk. A drive without a medium is not a missing
-    /// source: it has no `<source>` element at all.
+    /// source: it has no `<source>` element at all. QEMU exits at start, for example with
+    /// `Device needs media, but drive is empty`.
     ///
     /// ## Use instead
     /// Add the value that the finding names. For an empty CD or floppy drive, remove the whole `<source>` element.
@@ -26,8 +28,14 @@ declare_rule! {
     ///   <target bus='virtio'/>
     /// </disk>
     /// ```
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 -drive if=none,id=d0 -device virtio-blk-pci,drive=d0,id=vda
+    /// ```
     ///
     /// ## Not reported
+    /// ```args,not-reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 -drive if=none,id=d0,media=cdrom -device ide-cd,drive=d0,id=sda
+    /// ```
     /// ```xml,not-reported
     /// <disk type='file' device='cdrom'>
     ///   <driver name='qemu' type='raw'/>
@@ -40,6 +48,7 @@ declare_rule! {
     severity: Severity::Error,
     applies_to_foreign_guests: true,
     evidence: &[
+        Evidence::refused_by_qemu("Device needs media, but drive is empty", "hw/block/virtio-blk.c, hw/scsi/scsi-disk.c, hw/ide/qdev.c"),
         Evidence::refused_by_libvirt("missing target information for device", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
         Evidence::refused_by_libvirt("missing source information for device", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
         Evidence::refused_by_libvirt("missing name for disk source", "src/conf/domain_conf.c, virDomainDiskSourceNetworkParse"),
