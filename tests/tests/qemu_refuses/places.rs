@@ -6,6 +6,78 @@ use crate::row::{row, silent, try_rows};
 fn places_that_qemu_refuses_are_reported() {
     let mut rows = vec![
         row(
+            "unit-out-of-range",
+            "-drive file={a.raw},format=raw,if=floppy,index=2",
+            "machine type does not support if=floppy,bus=0,unit=2",
+            "-drive file={a.raw},format=raw,if=floppy,index=1",
+        ),
+        row(
+            "unit-out-of-range",
+            "-drive file={a.raw},format=raw,if=pflash,unit=2",
+            "machine type does not support if=pflash,bus=0,unit=2",
+            "",
+        ),
+        row(
+            "boot-order-twice",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-blk-pci,drive=f0,id=vda,bootindex=1 -device virtio-net-pci,bootindex=1",
+            "The bootindex 1 has already been used",
+            "-blockdev driver=file,node-name=f0,filename={a.raw} -device virtio-blk-pci,drive=f0,id=vda,bootindex=1 -device virtio-net-pci,bootindex=2",
+        ),
+        row(
+            "missing-value",
+            "-drive if=virtio",
+            "Device needs media, but drive is empty",
+            "-drive file={a.raw},format=raw,if=virtio",
+        ),
+        row(
+            "missing-value",
+            "-drive if=ide",
+            "Device needs media, but drive is empty",
+            "-drive if=ide,media=cdrom",
+        ),
+        row(
+            "missing-value",
+            "-drive if=none,id=d0 -device virtio-blk-pci,drive=d0",
+            "Device needs media, but drive is empty",
+            "",
+        ),
+        row(
+            "missing-value",
+            "-device virtio-scsi-pci -drive if=none,id=d0 -device scsi-hd,drive=d0",
+            "Device needs media, but drive is empty",
+            "-device virtio-scsi-pci -drive if=none,id=d0 -device scsi-cd,drive=d0",
+        ),
+        row(
+            "missing-value",
+            "-drive if=none,id=d0 -device ide-hd,drive=d0",
+            "Device needs media, but drive is empty",
+            "-drive if=none,id=d0 -device ide-cd,drive=d0",
+        ),
+        row(
+            "missing-value",
+            "-device qemu-xhci -drive if=none,id=d0 -device usb-storage,drive=d0",
+            "Device needs media, but drive is empty",
+            "",
+        ),
+        row(
+            "qcow2-cache-refused",
+            "-drive file={a.qcow2},format=qcow2,if=virtio,l2-cache-size=1048576,cache-size=524288",
+            "l2-cache-size may not exceed cache-size",
+            "-drive file={a.qcow2},format=qcow2,if=virtio,l2-cache-size=524288,cache-size=1048576",
+        ),
+        row(
+            "qcow2-cache-refused",
+            "-drive file={a.qcow2},format=qcow2,if=virtio,cache-size=3M,l2-cache-size=1M,refcount-cache-size=1M",
+            "cache-size, l2-cache-size and refcount-cache-size may not be set at the same time",
+            "-drive file={a.qcow2},format=qcow2,if=virtio,l2-cache-size=524288,cache-size=1048576",
+        ),
+        row(
+            "qcow2-cache-refused",
+            "-drive file={a.qcow2},format=qcow2,if=virtio,l2-cache-entry-size=1000",
+            "L2 cache entry size must be a power of two between 512 and the cluster size",
+            "-drive file={a.qcow2},format=qcow2,if=virtio,l2-cache-size=524288,cache-size=1048576",
+        ),
+        row(
             "bus-missing",
             "-blockdev driver=file,node-name=f0,filename={a.raw} -device scsi-hd,drive=f0",
             "No 'SCSI' bus found for device 'scsi-hd'",

@@ -3,6 +3,7 @@
 //! A rule that checks both the model and the options of a command line is here too, with both checks.
 
 pub(crate) mod block_size_refused;
+pub(crate) mod boot_order_twice;
 pub(crate) mod bus_missing;
 pub(crate) mod cache_contradicted;
 pub(crate) mod direct_on_one_node;
@@ -58,6 +59,7 @@ use line::{Check, Line, LineRule};
 /// The rules of this crate, sorted by name.
 static TEXT_RULES: &[&LineRule] = &[
     &block_size_refused::RULE,
+    &boot_order_twice::RULE,
     &bus_missing::RULE,
     &cache_contradicted::RULE,
     &direct_on_one_node::RULE,

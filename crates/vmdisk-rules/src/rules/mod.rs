@@ -17,7 +17,6 @@ mod backing_unsupported;
 mod bfq_on_fast_media;
 mod blkio_device_twice;
 mod boot_order_beside_boot_device;
-mod boot_order_twice;
 mod btrfs_cow_image;
 mod btrfs_dio_buffered;
 mod btrfs_dio_csum_corruption;
@@ -187,7 +186,6 @@ pub static RULES: &[&Rule] = &[
     &bfq_on_fast_media::RULE,
     &blkio_device_twice::RULE,
     &boot_order_beside_boot_device::RULE,
-    &boot_order_twice::RULE,
     &btrfs_cow_image::RULE,
     &btrfs_dio_buffered::RULE,
     &btrfs_dio_csum_corruption::RULE,
