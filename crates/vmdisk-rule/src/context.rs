@@ -110,6 +110,12 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// True if QEMU itself makes a temporary overlay for the disk (`snapshot=on`), and ignores all flushes of it. For a transient
+    /// disk, libvirt makes an overlay with the cache mode of the disk.
+    pub fn has_unflushed_overlay(&self, disk: &Disk) -> bool {
+        self.consumer == Consumer::Qemu && disk.backend.is_transient && disk.is_writable()
+    }
+
     /// Disks with their indexes.
     pub fn disks(&self) -> impl Iterator<Item = (usize, &'a Disk)> + use<'a> {
         self.domain.disks.iter().enumerate()

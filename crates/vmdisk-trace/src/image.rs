@@ -1,8 +1,8 @@
 //! The format of an image, and its backing chain.
 
 use vmdisk_model::{Discard, DiskField, Format, Image, Switch};
+use vmdisk_rule::Missing;
 use vmdisk_rule::image_facts::{format_in_use, header};
-use vmdisk_rule::{Consumer, Missing};
 
 use crate::chain::Below;
 use crate::path::{Layer, Property, RequestOutcome, Statement, StatementBasis};
@@ -67,12 +67,12 @@ impl<'a> Tracer<'a> {
     /// Adds the overlay that takes what the guest writes to a transient disk.
     pub(crate) fn temporary_overlay(&mut self, above: usize) -> usize {
         let basis = || self.setting(DiskField::Transient);
-        let flush = match self.context.consumer {
-            Consumer::Qemu => RequestOutcome::Dropped.by(
+        let flush = match self.context.has_unflushed_overlay(self.disk) {
+            true => RequestOutcome::Dropped.by(
                 "QEMU ignores flushes of its temporary file",
                 StatementBasis::source("QEMU block.c, bdrv_temp_snapshot_options"),
             ),
-            Consumer::Libvirt => RequestOutcome::Passed.by("to the temporary file", basis()),
+            false => RequestOutcome::Passed.by("to the temporary file", basis()),
         };
         let results = [
             RequestOutcome::Split.by("clusters that the guest has written come from a temporary file, others from the image",

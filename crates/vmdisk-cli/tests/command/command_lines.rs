@@ -258,7 +258,19 @@ fn the_path_of_a_transient_disk_ends_in_a_temporary_file() {
             "{path}"
         );
         assert!(path.contains("format: qcow2, backing image 1"), "{path}");
+        // The rules have the same verdict.
+        let transient = text.replace(line, &format!("{line},cache=writethrough"));
+        assert!(
+            !found(&transient)
+                .iter()
+                .any(|it| it.contains("waits for the medium"))
+        );
     }
+    let cached = found(&format!("{line},cache=writethrough\n"));
+    assert!(
+        cached.iter().any(|it| it.contains("waits for the medium")),
+        "{cached:?}"
+    );
     assert!(!traced(&format!("{line}\n")).contains("temporary"));
     assert!(!traced(&format!("{line},snapshot=on,readonly=on\n")).contains("temporary"));
 }

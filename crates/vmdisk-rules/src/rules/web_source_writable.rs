@@ -89,7 +89,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         };
         // With `snapshot=on`, QEMU itself opens the source as the backing image of a temporary overlay.
-        let is_overlaid = disk.backend.is_transient && context.consumer == Consumer::Qemu;
+        let is_overlaid = context.has_unflushed_overlay(disk);
         if !network.protocol.is_curl() || !disk.is_writable() || is_overlaid {
             continue;
         }
