@@ -174,7 +174,7 @@ fn places(document: &Document, scope: Scope, spans: &[Span]) -> Vec<Option<usize
                 .iter()
                 .map(|span| if scope == Scope::File { whole } else { *span })
                 .collect();
-            let starts = vmdisk_libvirt::elements_around(text, &spans);
+            let starts = vmdisk_libvirt::elements_around(document.read_text(), &spans);
             starts.into_iter().map(Some).collect()
         }
         Source::Spec(_)

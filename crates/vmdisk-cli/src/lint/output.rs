@@ -165,6 +165,11 @@ fn say_summary(
         Mode::Report | Mode::Fix(_) | Mode::Allow => summary.text(!args.cannot_fix),
         Mode::Diff(_) => summary.would_fix(),
     });
+    if mode == Mode::Allow
+        && let Some(text) = summary.without_allowance()
+    {
+        io.say(&text);
+    }
     if let Some(classes) = classes {
         io.say(&classes.summary());
     }

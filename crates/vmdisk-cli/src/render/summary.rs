@@ -156,6 +156,21 @@ impl Summary {
 }
 
 impl Summary {
+    /// Why findings are left after `--add-allowances`; `None` if none is.
+    pub(crate) fn without_allowance(&self) -> Option<String> {
+        let Counts {
+            errors,
+            warnings,
+            advice,
+            pedantic,
+            ..
+        } = self.counts;
+        let left = errors + warnings + advice + pedantic;
+        let findings = count(left, "finding", "findings");
+        let why = "command lines and JSON have no comments, and no other comment would allow just what is found";
+        (left > 0).then(|| format!("no comment was written for {findings}: {why}\n"))
+    }
+
     /// What `--diff` has to say.
     pub(crate) fn would_fix(&self) -> String {
         let mut out = format!(

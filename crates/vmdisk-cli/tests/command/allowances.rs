@@ -55,6 +55,30 @@ fn a_command_line_has_no_comments_and_keeps_its_findings() {
     let run = place.run(&["lint", "a.args", "--add-allowances", "x"]);
     assert_eq!(run.code, 1, "{run:?}");
     assert_eq!(place.read("a.args"), line);
+    let why = "no comment was written for 2 findings: command lines and JSON have no comments";
+    assert!(run.stderr.contains(why), "{run:?}");
+}
+
+#[test]
+fn the_findings_of_templates_are_allowed() {
+    let plain = UNSAFE.replacen("type='qcow2'", "type='VALUE'", 1);
+    assert_ne!(plain, UNSAFE);
+    for (name, before, value) in [
+        ("a.xml.erb", "<%# a comment -%>\n", "<%= d['format'] %>"),
+        ("a.xml.php", "<?php $d = 1; ?>\n", "<?= $d ?>"),
+        ("a.xml.j2", "{# a comment #}\n", "{{ format }}"),
+        ("a.xml.tmpl", "{{- /* a comment */ -}}\n", "{{ .format }}"),
+        ("b.xml.j2", "", "{% if raw %}raw{% else %}qcow2{% endif %}"),
+    ] {
+        let text = format!("{before}{}", plain.replace("VALUE", value));
+        let place = Place::with(&[(name, &text)]);
+        let arguments = ["lint", name, "--select", "cache-unsafe"];
+        assert_eq!(place.run(&arguments).code, 1, "{name}");
+        let run = place.run(&[&arguments[..], &["--add-allowances", "x"]].concat());
+        assert_eq!(run.code, 0, "{name}: {run:?}");
+        assert_eq!(place.read(name).lines().count(), text.lines().count() + 1);
+        assert_eq!(place.run(&arguments).code, 0, "{name}");
+    }
 }
 
 #[test]
