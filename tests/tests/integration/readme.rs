@@ -63,6 +63,7 @@ fn with_real_output(page: &str) -> String {
         let words = words(arguments);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let result = run(crate::VMDISK, &words, "");
+        assert_ne!(result.code, 2, "{command} fails: {}", result.stderr);
         let real = format!("{}{}", result.stdout, result.stderr);
         let before = format!("$ {command}\n{shown}");
         assert!(out.contains(&before), "{command}");
