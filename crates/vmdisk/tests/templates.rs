@@ -201,7 +201,7 @@ fn fixtures() -> Vec<(String, String)> {
 #[test]
 fn a_template_has_the_findings_of_all_texts_that_it_renders_to() {
     let all = fixtures();
-    assert_eq!(all.len(), 8);
+    assert_eq!(all.len(), 9);
     let (mut reported, mut templates) = (0, 0);
     for (number, (name, text)) in all.iter().enumerate() {
         for (nth, engine) in ENGINES.iter().enumerate() {

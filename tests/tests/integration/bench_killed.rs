@@ -82,8 +82,19 @@ impl Marked {
             .unwrap()
     }
 
-    /// The next start, which measures nothing.
+    /// The next start, which measures nothing: its output is there already.
     fn start_again(&self) {
+        let output = self.directory.path().join("out-there");
+        fs::create_dir_all(&output).unwrap();
+        fs::write(output.join("journal.jsonl"), "").unwrap();
+        let arguments = self.arguments("out-there");
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let said = run_in(self.directory.path(), VMDISK, &arguments, "");
+        assert_eq!(said.code, 2, "{}", said.stderr);
+    }
+
+    /// A run that only says what it would do.
+    fn dry_run(&self) {
         let mut arguments = self.arguments("unused");
         arguments.push("--dry-run".to_owned());
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -157,8 +168,13 @@ fn a_run_that_is_killed_at_any_point_leaves_nothing_changed_after_the_next_start
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        changed += u32::from(marked.setting("scheduler") != before[0]);
+        let left = names.map(|name| marked.setting(name));
+        changed += u32::from(left[0] != before[0]);
         nobody_goes_on(marked.directory.path());
+        let strays = marked.strays();
+        marked.dry_run();
+        assert_eq!(names.map(|name| marked.setting(name)), left);
+        assert_eq!(marked.strays(), strays, "a dry run changes nothing");
         marked.start_again();
         assert_eq!(
             names.map(|name| marked.setting(name)),

@@ -7,7 +7,7 @@ use vmdisk_bench_runner::{BenchResult, Journal, RECORDS, REPORTS};
 
 use super::stop::stop;
 use crate::input::bounded::{self, MAX_BYTES};
-use crate::input::used;
+use crate::input::{used, watch};
 use crate::stop::{Stop, plain};
 
 /// Name of the result in a run's directory.
@@ -46,13 +46,17 @@ pub(super) fn directory_of(run: &Path) -> &Path {
 
 /// Notes the files of a run in a directory that has its records; what else is there may be an output.
 fn note_files(directory: &Path) {
-    let has = |record: &&str| directory.join(record).exists();
+    let has = |record: &&str| {
+        let path = directory.join(record);
+        watch::look(&path, || path.exists())
+    };
     if !RECORDS.iter().all(has) {
         return;
     }
     let files = RECORDS.iter().chain(&[FACTS, RESULT, SAMPLES, REPORT]);
     files.for_each(|file| used::file(&directory.join(file)));
-    let samples = std::fs::read_dir(directory.join(REPORTS));
+    let samples = directory.join(REPORTS);
+    let samples = watch::look(&samples, || std::fs::read_dir(&samples));
     let samples = samples.into_iter().flatten().flatten();
     samples.for_each(|sample| used::file(&sample.path()));
 }

@@ -135,7 +135,9 @@ const OF_IMAGE: &[&str] = &[
 /// Reports empty drives of devices without removable media, and options about the image of an empty drive.
 fn check_empty_drives(line: &Line<'_>, report: &mut Report) {
     for (option, drive) in line.index.of_name("drive") {
+        let is_open = |key: &str| drive.get(key).is_some_and(Property::is_open);
         let has_image = drive.value("file").is_some_and(|file| !file.is_empty())
+            || ["file", "driver", "format"].into_iter().any(is_open)
             || drive.has_within("file.")
             || drive.iter().any(|property| property.has_open_key);
         let driver = drive.value("driver").or_else(|| drive.value("format"));
@@ -173,7 +175,10 @@ fn fixed_disk_of(line: &Line<'_>, drive: Members<'_>) -> Option<String> {
     };
     let is_reported = match interface {
         "virtio" => true,
-        "ide" | "scsi" => drive.value("media").is_none_or(|media| media == "disk"),
+        "ide" | "scsi" => {
+            let media = drive.get("media");
+            media.is_none_or(|media| !media.is_open() && media.value.as_str() == "disk")
+        }
         _ => false,
     };
     is_reported.then(|| format!("a disk of if={interface}"))

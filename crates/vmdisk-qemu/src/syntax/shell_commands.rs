@@ -466,8 +466,13 @@ impl Shell {
         }
         let end = words.last().map_or(0, |word| word.whole().end);
         for word in &mut words {
-            if word.as_str().contains("{}") {
-                *word = self.hole("{}", word.whole(), reason.as_str());
+            if let Some(at) = word.as_str().find("{}") {
+                let end = word.as_str().len();
+                let hole = self.hole("{}", word.span(at..at + 2), reason.as_str());
+                let mut filled = word.part(0..at);
+                filled.push_part(&hole, 0..2);
+                filled.push_part(word, at + 2..end);
+                *word = filled;
             }
         }
         if !is_search {
