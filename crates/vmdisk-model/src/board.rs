@@ -88,16 +88,6 @@ impl Board {
         matches!(self, Board::Q35 | Board::PcieVirt)
     }
 
-    /// False for boards that are known to have no MMIO slots for virtio devices.
-    pub const fn may_have_virtio_mmio(self, architecture: Option<Architecture>) -> bool {
-        match self {
-            Board::Q35 | Board::I440fx | Board::Isa | Board::Pseries => false,
-            // `virt` on Arm and RISC-V has MMIO slots beside its PCI bus.
-            Board::PcieVirt => !matches!(architecture, Some(Architecture::Loongarch64)),
-            Board::Ccw | Board::Microvm | Board::Mmio | Board::OtherPci | Board::Unknown => true,
-        }
-    }
-
     /// Whether disks can be on a bus of the machine; `None` if its devices are not known.
     ///
     /// libvirt has the same list: it adds controllers of SCSI, SATA and USB wherever PCI devices can be added, refuses

@@ -1,6 +1,6 @@
 //! `bus-missing`
 
-use vmdisk_model::Scope;
+use vmdisk_model::{Architecture, Scope};
 use vmdisk_rule::{Evidence, Group, Report, Severity};
 use vmdisk_source::Span;
 
@@ -175,8 +175,12 @@ fn check_bus(
         return;
     }
     let is_pc = matches!(line.board(), Board::Q35 | Board::I440fx);
-    let architecture = line.domain().architecture;
-    let has_mmio = line.board().may_have_virtio_mmio(architecture);
+    let has_mmio = match line.board() {
+        Board::Q35 | Board::I440fx | Board::Isa | Board::Pseries => false,
+        // `virt` on Arm and RISC-V has MMIO slots beside its PCI bus.
+        Board::PcieVirt => line.domain().architecture != Some(Architecture::Loongarch64),
+        Board::Ccw | Board::Microvm | Board::Mmio | Board::OtherPci | Board::Unknown => true,
+    };
     let own = CreationOrder::of(option, device);
     let is_there = |first: Option<CreationOrder>| first.is_some_and(|first| first < own);
     let (missing, help) = match base_of(driver) {

@@ -11,13 +11,11 @@ declare_rule! {
     ///
     /// ## What it reports
     /// Reports addresses of a type that the bus does not support (ide, scsi, sata and fdc need drive addresses, usb
-    /// needs ports, virtio needs PCI, CCW or MMIO slots), the types `unassigned` and `ccw` on a PC, the type `virtio-mmio` on
-    /// a machine without such slots (`q35`, `pc`, `pseries`, and `virt` on LoongArch), and two disks with the same drive
+    /// needs ports, virtio needs PCI or CCW slots), the type `unassigned` on a PC, and two disks with the same drive
     /// address on one bus, set in the configuration or derived from their target names.
     ///
     /// ## Why it matters
-    /// libvirt refuses the guest. An address of type `virtio-mmio` it accepts on every machine, and QEMU exits at start with
-    /// `No 'virtio-bus' bus found for device 'virtio-blk-device'`. A disk without an address gets one from its target name, so `sdb` can collide with
+    /// libvirt refuses the guest. A disk without an address gets one from its target name, so `sdb` can collide with
     /// the address of another disk.
     ///
     /// ## Use instead
@@ -33,41 +31,8 @@ declare_rule! {
     ///   <address type='drive' controller='0' bus='0' target='0' unit='0'/>
     /// </disk>
     /// ```
-    /// ```xml,reported
-    /// <domain type='kvm'>
-    ///   <name>web1</name>
-    ///   <os>
-    ///     <type arch='x86_64' machine='q35'>hvm</type>
-    ///   </os>
-    ///   <features><acpi/></features>
-    ///   <devices>
-    ///     <disk type='file' device='disk'>
-    ///       <driver name='qemu' type='raw' cache='none'/>
-    ///       <source file='/srv/a.img'/>
-    ///       <target dev='vda' bus='virtio'/>
-    ///       <address type='virtio-mmio'/>
-    ///     </disk>
-    ///   </devices>
-    /// </domain>
-    /// ```
     ///
     /// ## Not reported
-    /// ```xml,not-reported
-    /// <domain type='qemu'>
-    ///   <name>web1</name>
-    ///   <os>
-    ///     <type arch='aarch64' machine='virt'>hvm</type>
-    ///   </os>
-    ///   <devices>
-    ///     <disk type='file' device='disk'>
-    ///       <driver name='qemu' type='raw' cache='none'/>
-    ///       <source file='/srv/a.img'/>
-    ///       <target dev='vda' bus='virtio'/>
-    ///       <address type='virtio-mmio'/>
-    ///     </disk>
-    ///   </devices>
-    /// </domain>
-    /// ```
     /// ```xml,not-reported
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='raw'/>
@@ -90,7 +55,6 @@ declare_rule! {
         Evidence::refused_by_libvirt("SCSI host address controller='…' bus='…' target='…' unit='…' in use by a SCSI disk", "src/conf/domain_postparse.c, virDomainHostdevDefPostParse"),
         Evidence::refused_by_libvirt_in_documents("SCSI host address controller='…' bus='…' target='…' unit='…' in use by another SCSI disk", "src/conf/domain_validate.c, virDomainDefDuplicateDriveAddressesValidate; an earlier check reports it with another message"),
         Evidence::refused_by_libvirt("Found duplicate drive address for disk with target name '…' controller='…' bus='…' target='…' unit='…'", "src/conf/domain_validate.c, virDomainDefDuplicateDriveAddressesValidate"),
-        Evidence::refused_by_qemu("No 'virtio-bus' bus found for device 'virtio-blk-device'", "softmmu/qdev-monitor.c, qdev_device_add"),
     ],
     check: Model(check),
 }
@@ -99,9 +63,6 @@ declare_rule! {
 const DERIVED: &str =
     "libvirt refuses the guest; a disk without an address gets one from its target name";
 
-/// The effect of an address of type `virtio-mmio` on a machine without such slots.
-const NO_MMIO: &str = "libvirt defines the guest, and QEMU does not start: `No 'virtio-bus' bus found for device 'virtio-blk-device'`";
-
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut taken: HashMap<(TargetBus, DriveAddress), usize> = HashMap::new();
     let of_host: HashSet<DriveAddress> = context.domain.scsi_host_devices.iter().copied().collect();
@@ -109,21 +70,16 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let bus = disk.frontend.effective_bus();
         let at = FieldPath::Disk(index, DiskField::Address);
         if let Some(address) = &disk.frontend.address
-            && let Some(needed) = needed_type(bus, address)
-                .or_else(|| on_pc(context, address))
-                .or_else(|| without_mmio(context, address))
+            && let Some(needed) = needed_type(bus, address).or_else(|| on_pc(context, address))
         {
-            let finding = report.finding(
-                at,
-                phrase!(
-                    "{disk} has an address of a type that bus `{bus}` does not support",
-                    bus = bus.as_str(),
-                ),
-            );
-            if *address == Address::VirtioMmio && bus == TargetBus::Virtio {
-                finding.note(NO_MMIO);
-            }
-            finding
+            report
+                .finding(
+                    at,
+                    phrase!(
+                        "{disk} has an address of a type that bus `{bus}` does not support",
+                        bus = bus.as_str(),
+                    ),
+                )
                 .label(phrase!("this needs a {needed} address", needed))
                 .help(phrase!(
                     "use a {needed} address, or remove {address} and let libvirt assign one",
@@ -206,14 +162,6 @@ fn on_pc(context: &Context<'_>, address: &Address) -> Option<&'static str> {
     let machine = context.domain.machine.as_ref();
     let is_pc = machine.is_some_and(|machine| machine.is_q35() || machine.is_i440fx());
     (is_pc && matches!(address, Address::Ccw(_) | Address::Unassigned)).then_some("PCI")
-}
-
-/// The type of address that a machine needs instead of one of type `virtio-mmio`, if it has no such slots.
-fn without_mmio(context: &Context<'_>, address: &Address) -> Option<&'static str> {
-    let board = context.domain.board();
-    let lacks_mmio =
-        !board.may_have_virtio_mmio(context.domain.architecture) && board.root_bus().is_some();
-    (lacks_mmio && *address == Address::VirtioMmio).then_some("PCI")
 }
 
 /// The field that decides the address of a disk: the address, or the target name if there is none.
