@@ -94,7 +94,7 @@ impl Backend {
         }
     }
 
-    /// The image with the data, as far as it is known: that of the disk, or the one that its daemon serves.
+    /// The image with the data, if it is known: the image of the disk, or the image that its daemon serves.
     pub fn opened_image(&self) -> Option<&Image> {
         let served = || self.socket()?.served.as_deref();
         self.image().or_else(served)

@@ -81,7 +81,7 @@ fn loop_note(path: &Path) -> Option<String> {
     ))
 }
 
-/// Returns a note on a file system that is not on a disk of this host. The one that has the node of a device does not count.
+/// Returns a note on a file system that is not on a disk of this host. For a device, the file system of its node does not count.
 fn file_system_note(path: &Path) -> Option<String> {
     if std::fs::metadata(path).is_ok_and(|it| it.file_type().is_block_device()) {
         return None;

@@ -157,7 +157,7 @@ fn finish(format: TextFormat, report: &Envelope, io: &mut Io<'_>) -> Result<(), 
     }
     let result = report.result.unwrap_or("planned");
     for reason in &report.reasons {
-        // What a program says may have several lines.
+        // The message of a program may have several lines.
         let reason = sanitize::lines(reason).replace('\n', "\n  ");
         io.say(&format!("{result}: {reason}\n"));
     }

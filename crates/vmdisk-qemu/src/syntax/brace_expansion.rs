@@ -1,19 +1,19 @@
-//! The words that braces of a shell stand for: `d{1..3}`, `{a,b}.img`.
+//! The words that a shell makes of braces: `d{1..3}`, `{a,b}.img`.
 
 use std::ops::Range;
 
 use super::text::Text;
 
-/// Words that one word may stand for, at most. More are left as they are written.
+/// Maximum number of words from one word. A word with more stays unchanged.
 const MAX_WORDS: usize = 1000;
 
-/// What stands for braces: parts of the text, or the members of a sequence.
+/// The alternatives in braces: parts of the text, or the members of a sequence.
 enum Members {
     Parts(Vec<Range<usize>>),
     Sequence(Vec<String>),
 }
 
-/// True if a text has braces that may stand for several words.
+/// True if a shell may make several words of the braces in a text.
 pub(super) fn may_have_braces(text: &str) -> bool {
     let mut found = text.match_indices('{');
     found.any(|(at, _)| !text[..at].ends_with('$') && members(text, at).is_some())
@@ -54,7 +54,7 @@ pub(super) fn expand(word: &Text) -> Option<Vec<Text>> {
     (done.len() > 1).then_some(done)
 }
 
-/// The first braces of a word that stand for other words.
+/// The first braces of a word that have alternatives.
 fn first(text: &str) -> Option<(Range<usize>, Members)> {
     let mut at = 0;
     while let Some(next) = next(text, at) {

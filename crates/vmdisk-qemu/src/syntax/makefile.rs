@@ -62,6 +62,7 @@ pub(super) fn evaluate(
     make.read();
     for rule in std::mem::take(&mut make.rules) {
         for (nth, line) in rule.recipe.iter().enumerate() {
+            // A variable alone keeps the places of its value, so marks before it are cut first.
             let bare = line.as_str().trim_start_matches(MARKS);
             let start = line.as_str().len() - bare.len();
             make.used.clear();
