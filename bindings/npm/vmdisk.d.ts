@@ -185,12 +185,14 @@ export interface ReportInput {
 /** Whether an input could be read. */
 export type ReportInputStatus = "checked" | "failed";
 
-/** Something that a rule could not look at. */
+/** What a rule could not look at for one reason: at one place, or at several, of which the first is told. */
 export interface ReportNotChecked {
   disk?: ReportDisk | null;
   field: string;
+  further_disks?: Array<number>;
   host_classes?: Array<string> | null;
   path: string;
+  places: number;
   rule: string;
   what: string;
   why: string;

@@ -4,8 +4,9 @@ use std::cell::Cell;
 use std::io;
 use std::path::Path;
 
-use rustix::mount::{MountFlags, MountPropagationFlags, mount_bind, mount_change, mount_remount};
-use rustix::thread::{UnshareFlags, unshare_unsafe};
+use rustix::mount::{MountFlags, mount_bind, mount_remount};
+
+use crate::mounts;
 
 const NODE: &str = "/dev/kvm";
 
@@ -22,14 +23,8 @@ pub fn without_kvm() {
     }
 }
 
-#[allow(unsafe_code, reason = "a namespace of one thread")]
 fn hide() -> io::Result<()> {
-    // SAFETY: descriptors stay shared; only mounts, and with them the working directory, become this thread's own.
-    unsafe { unshare_unsafe(UnshareFlags::NEWNS | UnshareFlags::FS) }?;
-    mount_change(
-        "/",
-        MountPropagationFlags::REC | MountPropagationFlags::PRIVATE,
-    )?;
+    mounts::of_this_thread()?;
     // A node that cannot be opened is what libvirt remembers as "no KVM". Root may open any file but one that is mounted
     // read-only.
     mount_bind("/proc/version", NODE)?;

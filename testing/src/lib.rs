@@ -7,7 +7,9 @@ mod editor;
 mod kvm;
 mod loop_device;
 mod loop_mount;
+mod mounts;
 mod programs;
+mod skip;
 
 use std::path::Path;
 use std::process::Command;
@@ -17,7 +19,9 @@ pub use editor::Editor;
 pub use kvm::without_kvm;
 pub use loop_device::LoopDevice;
 pub use loop_mount::LoopMount;
+pub use mounts::with_own_folder;
 pub use programs::{copy_program, write_program};
+pub use skip::{is_given, needed, skipped, skipped_even_if_required, take_skipped};
 
 /// Runs a program and returns its output.
 ///
@@ -62,21 +66,4 @@ pub fn libvirt_driver(root: &Path) -> Result<(), String> {
         let last = error.lines().rfind(|line| !line.is_empty());
         last.unwrap_or_default().to_owned()
     })
-}
-
-/// Skips a test that cannot run here, with a line that gives the reason.
-///
-/// # Panics
-/// If `VMDISK_REAL=require` is set, which requires every test to run.
-#[expect(clippy::print_stderr, reason = "a skipped test must be visible")]
-pub fn needed<T>(made: Result<T, String>) -> Option<T> {
-    match made {
-        Ok(value) => Some(value),
-        Err(reason) => {
-            let required = std::env::var_os("VMDISK_REAL").is_some_and(|value| value == "require");
-            assert!(!required, "cannot run here: {reason}");
-            eprintln!("skipped: {reason}");
-            None
-        }
-    }
 }

@@ -26,6 +26,8 @@ mod convert;
 mod corpus;
 #[path = "integration/corpus_refused.rs"]
 mod corpus_refused;
+#[path = "integration/facts_read.rs"]
+mod facts_read;
 #[path = "fixes/main.rs"]
 mod fixes;
 #[path = "integration/fleet.rs"]
@@ -39,6 +41,8 @@ mod generated_is_accepted;
 mod generated_matrix;
 #[path = "integration/guides.rs"]
 mod guides;
+#[path = "integration/host_states.rs"]
+mod host_states;
 #[path = "integration/hostlab.rs"]
 mod hostlab;
 #[path = "integration/lint_page.rs"]

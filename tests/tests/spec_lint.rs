@@ -393,13 +393,13 @@ fn a_fix_is_an_edit_of_one_key_in_block_and_in_flow_style() {
         ),
     ] {
         let fixed = fix(before, &LintOptions::default(), FixScope::Safe).unwrap();
-        assert_eq!(fixed.document.text, after);
+        assert_eq!(*fixed.document.text, *after);
         assert!(!rules(&fixed.report.diagnostics).contains(&"cache-unsafe"));
     }
     // What an anchor names may be used by several disks.
     let shared = "version: 1\ndisks:\n- raw: {path: /a}\n  cache: &c unsafe\n- raw: {path: /b}\n  cache: *c\n";
     let fixed = fix(shared, &LintOptions::default(), FixScope::SafeAndUnsafe).unwrap();
-    assert_eq!(fixed.document.text, shared);
+    assert_eq!(*fixed.document.text, *shared);
 }
 
 #[test]
@@ -423,7 +423,7 @@ fn a_fixed_spec_in_json_is_json() {
             if let Err(error) = serde_json::from_str::<serde_json::Value>(&after) {
                 panic!("{name}: {error}\n{after}");
             }
-            changed += usize::from(after != json);
+            changed += usize::from(*after != json);
         }
     }
     assert!(changed > 20, "{changed}");

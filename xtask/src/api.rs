@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, bail};
 
-use crate::{race, repository};
+use crate::{release, repository};
 
 const CRATES: [&str; 2] = ["vmdisk", "vmdisk-collect"];
 
@@ -32,7 +32,7 @@ pub(crate) fn run(check: bool) -> anyhow::Result<()> {
     }
     for name in CRATES {
         let text = public_items(
-            &race::target_folder()
+            &release::target_folder()
                 .join("doc")
                 .join(name.replace('-', "_")),
         )?;

@@ -13,7 +13,7 @@ use serde_json::json;
 use vmdisk_testing::Editor;
 
 use crate::random::Random;
-use crate::{race, repository};
+use crate::{release, repository};
 
 /// How much to attack.
 #[derive(clap::Args)]
@@ -153,11 +153,10 @@ const KINDS: &[Kind] = &[
     Kind {
         name: "image",
         file: "a.img",
-        seeds: &["fixtures/fuzz/image-header", "fixtures/fuzz/image-chain"],
+        seeds: &["fixtures/fuzz/image-header"],
         runs: &[
-            "image a.img",
-            "image --chain a.img",
-            "image --format json --chain a.img",
+            "facts a.img",
+            "facts --for image.xml",
             "lint --live image.xml",
         ],
     },
@@ -175,7 +174,7 @@ const KINDS: &[Kind] = &[
     Kind {
         name: "configuration",
         file: "a.toml",
-        seeds: &["xtask/src/attacks/vmdisk.toml"],
+        seeds: &["xtask/src/attacks/configuration.toml"],
         runs: &[
             "lint --config a.toml guest.xml",
             "lint --format json --config a.toml guest.xml",
@@ -207,6 +206,71 @@ const KINDS: &[Kind] = &[
         file: "a.yaml",
         seeds: &["xtask/src/attacks/plan.yaml"],
         runs: &["bench run --dry-run --directory . --plan a.yaml"],
+    },
+    Kind {
+        name: "script",
+        file: "start.sh",
+        seeds: &["xtask/src/attacks/start.sh"],
+        runs: &[
+            "lint start.sh",
+            "lint --format json --facts facts.json start.sh",
+            "lint --fix --unsafe-fixes start.sh",
+            "lint --format full start.sh",
+            "trace --format text start.sh",
+            "decide --format text start.sh",
+        ],
+    },
+    Kind {
+        name: "makefile",
+        file: "Makefile",
+        seeds: &["xtask/src/attacks/Makefile"],
+        runs: &[
+            "lint Makefile",
+            "lint --format sarif Makefile",
+            "lint --set LAB=1 Makefile",
+            "trace --format json Makefile",
+        ],
+    },
+    Kind {
+        name: "unit",
+        file: "guest@.service",
+        seeds: &["xtask/src/attacks/guest@.service"],
+        runs: &[
+            "lint guest@.service",
+            "lint --format html guest@.service",
+            "trace --format text guest@.service",
+        ],
+    },
+    Kind {
+        name: "markdown",
+        file: "guide.md",
+        seeds: &["xtask/src/attacks/guide.md"],
+        runs: &[
+            "lint guide.md",
+            "lint --format json guide.md",
+            "trace --format svg --start 1 guide.md",
+        ],
+    },
+    Kind {
+        name: "capture",
+        file: "capture.json",
+        seeds: &["xtask/src/attacks/capture.json"],
+        runs: &[
+            "lint capture.json",
+            "lint --diff --unsafe-fixes capture.json",
+            "trace --format json capture.json",
+            "facts redact --level full capture.json",
+        ],
+    },
+    Kind {
+        name: "template",
+        file: "a.xml.j2",
+        seeds: &["xtask/src/attacks/guest.xml.j2", "fixtures/templates"],
+        runs: &[
+            "lint a.xml.j2",
+            "lint --format json --facts facts.json a.xml.j2",
+            "lint --fix a.xml.j2",
+        ],
     },
     Kind {
         name: "recording of a QEMU",
@@ -286,7 +350,7 @@ const WORDS: [&[u8]; 40] = [
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let program = match &arguments.program {
         Some(program) => program.canonicalize()?,
-        None => race::build_release()?,
+        None => release::build_release()?,
     };
     let mut random = Random(arguments.seed);
     let mut failures = Vec::new();

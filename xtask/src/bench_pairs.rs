@@ -13,7 +13,7 @@ use serde_json::Value;
 use vmdisk_bench_runner::Interval;
 use vmdisk_tests::{has_program, real};
 
-use crate::race;
+use crate::release;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -99,7 +99,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if !real(has_program("fio"), "cargo xtask bench-pairs", "fio") {
         return Ok(());
     }
-    let vmdisk = race::build_release()?;
+    let vmdisk = release::build_release()?;
     let kept = tempfile::tempdir()?;
     let folder = match &arguments.output {
         Some(folder) => {

@@ -6,7 +6,9 @@
 //! Instructions are counted by valgrind, because times differ from run to run and from machine to machine.
 
 mod growth;
+mod peer;
 mod rules;
+mod usage;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -18,7 +20,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use vmdisk_tests::{has_program, real};
 
-use crate::{fleet, memory, race, repository};
+use crate::{fleet, memory, release, repository};
 
 /// How to deal with the recorded numbers.
 #[derive(Args)]
@@ -33,9 +35,13 @@ pub(crate) struct Arguments {
     /// than the number of disks (builds a binary with symbols)
     #[arg(long, conflicts_with_all = ["check", "bless"])]
     rules: bool,
-    /// Check only that twice the input costs about twice the instructions, for every command and format
+    /// Check only that twice the input costs about twice the instructions, for every command and format, and that large
+    /// inputs take at most 2 s and 200 MB
     #[arg(long, conflicts_with_all = ["check", "bless", "rules"])]
     growth: bool,
+    /// Check only that `vmdisk lint` costs no more than `xmllint --noout` on the same files
+    #[arg(long, conflicts_with_all = ["check", "bless", "rules", "growth"])]
+    peer: bool,
 }
 
 /// The recorded numbers, from the root of the repository.
@@ -82,9 +88,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if arguments.rules {
         return rules::run();
     }
-    let program = race::build_release()?;
+    let program = release::build_release()?;
     if arguments.growth {
         return growth::must_be_linear(&program);
+    }
+    if arguments.peer {
+        return peer::must_be_near(&program);
     }
     let found = measure(&program)?;
     must_be_linear(&found)?;

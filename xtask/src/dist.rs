@@ -15,7 +15,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, bail};
 
-use crate::{race, repository, wasm};
+use crate::{release, repository, wasm};
 
 /// The version of everything.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -67,10 +67,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     fs::create_dir_all(&folder)?;
     let binary = match &arguments.binary {
         Some(binary) => fs::canonicalize(binary)?,
-        None => race::build_static(&arguments.arch)?,
+        None => release::build_static(&arguments.arch)?,
     };
     let libraries = match &arguments.binary {
-        None => race::build_libraries(&arguments.arch)?,
+        None => release::build_libraries(&arguments.arch)?,
         Some(binary) => Some(binary.with_file_name("")),
     };
     let library = |name: &str| {
@@ -140,7 +140,7 @@ fn write_all(parts: &Parts, folder: &Path) -> anyhow::Result<[Option<PathBuf>; 6
 
 /// Fails if a binary has the path of a directory in which it was built: it would differ on every host.
 fn names_no_folder_of_this_host(binary: &[u8]) -> anyhow::Result<()> {
-    let homes = [Some(race::cargo_home()?), Some(repository().to_owned())];
+    let homes = [Some(release::cargo_home()?), Some(repository().to_owned())];
     let user = std::env::var_os("HOME").map(PathBuf::from);
     let rustup = std::env::var_os("RUSTUP_HOME").map(PathBuf::from);
     let folders = homes.into_iter().chain([user, rustup]).flatten();
@@ -193,7 +193,7 @@ impl Parts {
             .is_ok_and(|output| output.status.success());
         let program = match runs {
             true => binary.to_owned(),
-            false => race::build_release()?,
+            false => release::build_release()?,
         };
         output(Command::new(&program).arg("man").arg(&parts.man))?;
         fs::create_dir(&parts.completions)?;
@@ -486,7 +486,7 @@ mod tests {
     #[test]
     fn a_binary_with_a_path_of_this_host_is_no_release() {
         assert!(names_no_folder_of_this_host(b"at /cargo/registry/src/a/lib.rs:1").is_ok());
-        for folder in [race::cargo_home().unwrap(), repository().to_owned()] {
+        for folder in [release::cargo_home().unwrap(), repository().to_owned()] {
             let text = format!("at {}/src/lib.rs:1", folder.display());
             assert!(names_no_folder_of_this_host(text.as_bytes()).is_err());
         }

@@ -10,7 +10,6 @@ mod costs;
 mod cycles;
 mod direct_io;
 mod dist;
-mod editor;
 mod fleet;
 mod fuzz;
 mod hostlab;
@@ -21,8 +20,8 @@ mod memory;
 mod mutants;
 mod new_rule;
 mod qemus;
-mod race;
 mod random;
+mod release;
 mod site;
 mod stubs;
 mod target_diff;
@@ -65,23 +64,6 @@ enum Chore {
     Cycles,
     /// Write the files of a release: a tarball, a Debian package and a Python wheel
     Dist(dist::Arguments),
-    /// Write realistic, seeded domain files, most of them without findings
-    Domains {
-        /// Directory for the files; created if missing
-        folder: PathBuf,
-        /// Number of files
-        #[arg(long, default_value_t = 1000)]
-        count: u32,
-        /// Seed: the same seed gives the same files
-        #[arg(long, default_value_t = 1)]
-        seed: u64,
-    },
-    /// Print the latency of `vmdisk lsp` on a domain of 30 KB
-    Editor {
-        /// Number of edits, each followed by a request of each kind
-        #[arg(long, default_value_t = 200)]
-        rounds: u32,
-    },
     /// Build the guest with which tests count flushes and look at disks: a kernel and an initramfs, in target/guest
     Guest {
         /// Take a kernel with the drivers of all buses, and another instruction set's QEMU and UEFI; below target/guest
@@ -99,20 +81,8 @@ enum Chore {
         /// Directory for the files [default: target/libvirts, which tests use]
         folder: Option<PathBuf>,
     },
-    /// Count the lines of Rust code of each crate, without comments, blank lines and tests
-    Lines {
-        /// Root of the checkout to count [default: this one]
-        checkout: Option<PathBuf>,
-    },
-    /// Print the peak of the memory of `vmdisk lint` on many small files, in every format
-    Memory {
-        /// Number of files; may be repeated
-        #[arg(long, default_values_t = [10_000, 100_000])]
-        count: Vec<u32>,
-        /// Number of threads
-        #[arg(long, default_value_t = 1)]
-        jobs: u16,
-    },
+    /// Count the lines of code of each crate, without comments, blank lines and tests, and of all tests
+    Lines(lines::Arguments),
     /// Change conditions of crates, one at a time, and print the changes that no test notices
     Mutants(mutants::Arguments),
     /// Write the file of a new rule from the template of its crate, and add the rule to the crate's list
@@ -131,18 +101,6 @@ enum Chore {
     Interfaces,
     /// Write target/playground/index.html: a page without a server that checks configurations as one types
     Playground,
-    /// Compare the speed of `vmdisk lint -j1` with `xmllint` on 1,000 generated domains
-    Race {
-        /// Number of rounds; each runs every command once
-        #[arg(long, default_value_t = 15)]
-        rounds: u32,
-        /// Number of domain files
-        #[arg(long, default_value_t = 1000)]
-        count: u32,
-        /// Seed of the domain files
-        #[arg(long, default_value_t = 1)]
-        seed: u64,
-    },
     /// Write target/site/book: the documentation as a site, with `mdbook`
     Site,
     /// Print the capabilities, properties and members that one of two targets has and the other lacks
@@ -161,23 +119,13 @@ fn main() -> anyhow::Result<()> {
         Chore::Codegen { check } => codegen::run(check),
         Chore::Costs(arguments) => costs::run(&arguments),
         Chore::Cycles => cycles::run(),
-        Chore::Domains {
-            folder,
-            count,
-            seed,
-        } => {
-            let bytes = fleet::write_all(&folder, count, seed)?;
-            println!("{count} domains, {bytes} bytes, in {}", folder.display());
-            Ok(())
-        }
         Chore::Guest { architecture } => hostlab::tiny::run(architecture.as_deref()),
         Chore::Fuzz(arguments) => fuzz::run(&arguments),
         Chore::Interfaces => qemus::record_interfaces(),
         Chore::Kernel => hostlab::kernel(),
         Chore::Hostlab(arguments) => hostlab::run(&arguments),
         Chore::Libvirts { folder } => libvirts::run(folder),
-        Chore::Lines { checkout } => lines::run(checkout),
-        Chore::Memory { count, jobs } => memory::run(&count, jobs),
+        Chore::Lines(arguments) => lines::run(&arguments),
         Chore::Mutants(arguments) => mutants::run(&arguments),
         Chore::NewRule(arguments) => new_rule::run(&arguments),
         Chore::Qemus { folder } => qemus::run(folder),
@@ -191,12 +139,6 @@ fn main() -> anyhow::Result<()> {
         Chore::Playground => wasm::playground(),
         Chore::Wasm(arguments) => wasm::run(&arguments),
         Chore::Dist(arguments) => dist::run(&arguments),
-        Chore::Editor { rounds } => editor::run(rounds),
-        Chore::Race {
-            rounds,
-            count,
-            seed,
-        } => race::run(rounds, count, seed),
     }
 }
 

@@ -8,8 +8,6 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
-use crate::race;
-
 /// The formats of `vmdisk lint`, each with its arguments.
 const FORMATS: [(&str, &[&str]); 13] = [
     ("full", &["--format", "full"]),
@@ -44,28 +42,10 @@ const MAX_BYTES_OF_LISTS: u64 = 512 * 1024;
 /// Numbers of files whose peaks are compared.
 const FILES: [u32; 2] = [500, 2000];
 
-/// Prints the largest resident set of a run for each format and number of files.
-pub(crate) fn run(counts: &[u32], jobs: u16) -> anyhow::Result<()> {
-    let program = race::build_release()?;
-    for (count, (kind, caches, _)) in counts
-        .iter()
-        .flat_map(|count| GUESTS.map(|kind| (count, kind)))
-    {
-        let folder = tempfile::tempdir()?;
-        let bytes = write_files(folder.path(), *count, caches)?;
-        println!("{count} files {kind}, {bytes} bytes, {jobs} threads: peak of the resident set");
-        for (name, arguments) in FORMATS {
-            let peak = peak_of(&program, arguments, jobs, folder.path())?;
-            println!("{name:<36} {:>6.1} MB", peak as f64 / 1e6);
-        }
-    }
-    Ok(())
-}
-
 /// The largest resident set of a run over the files in `folder`, in bytes.
-fn peak_of(program: &Path, arguments: &[&str], jobs: u16, folder: &Path) -> anyhow::Result<u64> {
+fn peak_of(program: &Path, arguments: &[&str], folder: &Path) -> anyhow::Result<u64> {
     let mut lint = Command::new(program);
-    lint.args(["lint", ".", "-j", &jobs.to_string()])
+    lint.args(["lint", ".", "-j1"])
         .args(arguments)
         .current_dir(folder)
         .stdin(Stdio::null())
@@ -75,7 +55,7 @@ fn peak_of(program: &Path, arguments: &[&str], jobs: u16, folder: &Path) -> anyh
 }
 
 /// Waits for a process, and returns the largest resident set that it had, in bytes.
-fn resident(mut child: Child) -> anyhow::Result<u64> {
+pub(crate) fn resident(mut child: Child) -> anyhow::Result<u64> {
     let status = format!("/proc/{}/status", child.id());
     let mut peak: u64 = 0;
     loop {
@@ -106,7 +86,7 @@ pub(crate) fn must_be_bounded(program: &Path) -> anyhow::Result<()> {
         for (name, arguments) in FORMATS {
             let [before, after] = folders
                 .each_ref()
-                .map(|folder| peak_of(program, arguments, 1, folder.path()));
+                .map(|folder| peak_of(program, arguments, folder.path()));
             let further = u64::from(many - few);
             let growth = after?.saturating_sub(before?);
             println!(
@@ -128,19 +108,16 @@ pub(crate) fn must_be_bounded(program: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes small guests with disks of these cache modes, and returns their size in bytes.
-fn write_files(folder: &Path, count: u32, caches: [&str; 2]) -> anyhow::Result<u64> {
-    let mut bytes = 0;
+/// Writes small guests with disks of these cache modes.
+fn write_files(folder: &Path, count: u32, caches: [&str; 2]) -> anyhow::Result<()> {
     for number in 0..count {
         // A directory of its own for each thousand, as fleets have them.
         let folder = folder.join(format!("{:03}", number / 1000));
         fs::create_dir_all(&folder)?;
-        let text = guest(number, caches);
-        bytes += text.len() as u64;
         let path = folder.join(format!("guest-{number:06}.xml"));
-        fs::write(&path, text).with_context(|| path.display().to_string())?;
+        fs::write(&path, guest(number, caches)).with_context(|| path.display().to_string())?;
     }
-    Ok(bytes)
+    Ok(())
 }
 
 fn guest(number: u32, caches: [&str; 2]) -> String {

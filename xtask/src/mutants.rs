@@ -65,7 +65,6 @@ impl std::fmt::Display for Mutant {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let deadline = Instant::now() + Duration::from_secs(60 * arguments.minutes);
     let drawn = arguments
         .crates
         .iter()
@@ -76,6 +75,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         return Ok(());
     }
     let programs = build::build(&arguments.crates, &mutants)?;
+    let deadline = Instant::now() + Duration::from_secs(60 * arguments.minutes);
     let verdicts = run::judge(&mutants, &programs, deadline)?;
     let mut is_poor = false;
     for package in &arguments.crates {

@@ -9,7 +9,7 @@ use std::process::Command;
 use anyhow::{Context as _, bail};
 
 use crate::dist::{install_all, output};
-use crate::{race, repository};
+use crate::{release, repository};
 
 /// Pages beside `docs/`.
 const PAGES: [&str; 6] = [
@@ -25,7 +25,7 @@ const BOOK: &str = "[book]\ntitle = \"vmdisk\"\nlanguage = \"en\"\n\n[output.htm
 
 /// Writes `target/site/book`, and fails if a link of it leads nowhere.
 pub(crate) fn run() -> anyhow::Result<()> {
-    let folder = race::target_folder().join("site");
+    let folder = release::target_folder().join("site");
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
     }
@@ -46,7 +46,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
     output(Command::new(program).arg("build").arg(&folder))
         .context("`cargo install mdbook` installs the program, and MDBOOK names another one")?;
     let book = folder.join("book");
-    let playground = race::target_folder().join("playground");
+    let playground = release::target_folder().join("playground");
     if playground.exists() {
         install_all(&playground, &book.join("playground"))?;
     }

@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context as _, bail};
 
 use crate::dist::output;
-use crate::{race, repository};
+use crate::{release, repository};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         let mut npm = Command::new("npm");
         npm.args(["install", "--silent", "--no-fund", "--no-audit", "--prefix"]);
         output(
-            npm.arg(race::target_folder().join("node"))
+            npm.arg(release::target_folder().join("node"))
                 .arg("typescript@5.9.3"),
         )?;
     }
@@ -52,13 +52,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 fn build() -> anyhow::Result<PathBuf> {
-    let target = race::target_folder();
+    let target = release::target_folder();
     // Cargo has one lock for the release builds of all targets, and this one is not to wait for them.
     let own = target.join("wasm/cargo");
     let mut build = Command::new("cargo");
     build.args(["build", "--release", "--quiet", "--package", "vmdisk-capi"]);
     build.args(["--target", TARGET, "--target-dir"]).arg(&own);
-    build.env("RUSTFLAGS", race::release_flags()?);
+    build.env("RUSTFLAGS", release::release_flags()?);
     if !build.current_dir(repository()).status()?.success() {
         bail!(
             "the library could not be built; `rustup target add {TARGET}` installs what it needs"
@@ -122,7 +122,7 @@ pub(crate) fn playground() -> anyhow::Result<()> {
         .replace("/*PAGE*/", &read("bindings/playground/page.js")?)
         .replace("\"HOSTS\"", &hosts)
         .replace("WASM", &packed);
-    let folder = race::target_folder().join("playground");
+    let folder = release::target_folder().join("playground");
     fs::create_dir_all(&folder)?;
     let file = folder.join("index.html");
     fs::write(&file, page)?;

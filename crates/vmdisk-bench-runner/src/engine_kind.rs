@@ -1,11 +1,13 @@
 //! The kinds of engines.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 vmdisk_source::words! {
     /// The engine of a cell; results of different engines are compared only if the plan asks for it.
-    #[derive(Serialize, Deserialize, JsonSchema)]
+    #[derive(Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(JsonSchema))]
     #[serde(rename_all = "kebab-case")]
     pub enum EngineKind as name {
         /// fio on a file or device of the host, without QEMU.

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use vmdisk_collect::Refused;
+
 /// Why something was not measured.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -34,6 +36,9 @@ pub enum Error {
         /// The check that refused, and its finding.
         why: String,
     },
+    /// The device of a run must not be written any more; the run ends.
+    #[error("{0}")]
+    Endangered(Refused),
     /// The storage of a run cannot be used.
     #[error("{}", refusals.join("; "))]
     Unusable {
@@ -90,6 +95,11 @@ fn plain(error: &std::io::Error) -> String {
 }
 
 impl Error {
+    /// Returns true if no other cell of the run may be measured.
+    pub(crate) fn ends_run(&self) -> bool {
+        matches!(self, Error::Cancelled | Error::Endangered(_))
+    }
+
     /// Creates an error of the operating system.
     pub fn io(doing: &'static str, path: impl AsRef<Path>, source: std::io::Error) -> Self {
         Error::Io {

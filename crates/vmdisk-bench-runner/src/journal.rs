@@ -9,6 +9,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +26,8 @@ pub const REPORTS: &str = "samples";
 pub const RECORDS: [&str; 2] = [HEADER, JOURNAL];
 
 /// Description of a run, written once when it begins.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Header {
     /// Version of the format.
@@ -61,7 +63,8 @@ impl Header {
 }
 
 /// One line of the journal.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case", tag = "entry")]
 #[expect(
     clippy::large_enum_variant,
@@ -130,7 +133,8 @@ impl Log for Vec<Entry> {
 }
 
 /// One measurement with its position in the run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Sample {
     /// The round, from 1; 0 is the warm-up.
     pub round: u32,

@@ -51,8 +51,9 @@ pub use measurement::{
     WriteCache,
 };
 pub use method::{
-    Comparison, Ended, Estimate, Event, HostMonitor, Interval, MIN_ROUNDS, MachineMonitor, Noise,
-    Repetition, Round, Runner, SLOWEST, Settings, Summary, Values, Verdict, estimate,
+    CellValues, Comparison, Ended, Estimate, Event, HostMonitor, Interval, MIN_ROUNDS,
+    MachineMonitor, Noise, Repetition, Round, Runner, SLOWEST, Settings, Summary, Verdict,
+    estimate,
 };
 pub use plan::{
     Access, Amount, BlockLoad, Cell, CellId, CellView, Configuration, ConfigurationRecord,

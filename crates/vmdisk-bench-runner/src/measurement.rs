@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The result of running a workload once.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Measurement {
     /// Reads, if the workload reads.
@@ -50,7 +52,7 @@ pub struct Measurement {
     pub inputs: BTreeMap<String, String>,
     /// The report of the program that sent the requests, unchanged; stored in a file next to the journal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(skip)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     pub raw_report: Option<String>,
     /// Notes for readers of the figures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -71,7 +73,8 @@ impl Measurement {
 }
 
 /// Requests in one direction.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Direction {
     /// Bytes moved.
@@ -101,7 +104,8 @@ impl Direction {
 }
 
 /// Requests that reached a device of the host during a sample, as counted by its kernel.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DeviceUse {
     /// Its kernel name, such as `nvme0n1`.
@@ -122,7 +126,8 @@ pub struct DeviceUse {
 }
 
 /// Latency, in nanoseconds.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Latency {
     /// Mean.
@@ -145,7 +150,8 @@ pub struct Latency {
 pub const PERCENTILES: [&str; 4] = ["50", "90", "99", "99.9"];
 
 /// The checks that a measurement is what its cell means.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Semantics {
     /// The write cache as seen by the sender of requests, such as the guest's `queue/write_cache`.
@@ -164,7 +170,8 @@ pub struct Semantics {
 }
 
 /// The write cache of a disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum WriteCache {
     /// Written data is safe after a flush.
@@ -174,9 +181,8 @@ pub enum WriteCache {
 }
 
 /// The accelerator of a guest.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Accelerator {
     /// No guest ran.
@@ -189,7 +195,8 @@ pub enum Accelerator {
 }
 
 /// One started program.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CommandRecord {
     /// The program and its arguments.

@@ -15,8 +15,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use vmdisk_bench_runner::safety::{Check, ClaimedDevice, Refused, prepare};
+use vmdisk_bench_runner::safety::{ClaimedDevice, DeviceCheck, Refused, prepare};
 use vmdisk_bench_runner::{Limits, PlanOptions, read_plan};
+use vmdisk_collect::{DeviceState, device_state};
 use vmdisk_testing::{LoopDevice, needed, run};
 
 use crate::engines::{has, measured};
@@ -143,6 +144,32 @@ impl Devices {
     }
 }
 
+/// Writes a table with one partition of type 83 from sector 2048, 32 MiB long; returns its path.
+fn partition_of(device: &str) -> Result<String, String> {
+    let mut record = [0_u8; 512];
+    record[446 + 4] = 0x83;
+    record[446 + 8..446 + 12].copy_from_slice(&2048_u32.to_le_bytes());
+    record[446 + 12..446 + 16].copy_from_slice(&65536_u32.to_le_bytes());
+    record[510..].copy_from_slice(&[0x55, 0xaa]);
+    let disk = fs::OpenOptions::new().write(true).open(device);
+    disk.and_then(|disk| disk.write_all_at(&record, 0).and_then(|()| disk.sync_all()))
+        .map_err(|error| error.to_string())?;
+    run("blockdev", &["--rereadpt", device])?;
+    let partition = format!("{device}p1");
+    if !Path::new(&partition).exists() {
+        // If the kernel does not read the table automatically, it has to be told; otherwise that fails.
+        let _ = run("partx", &["--add", device]);
+    }
+    let until = Instant::now() + Duration::from_secs(5);
+    while !Path::new(&partition).exists() {
+        if Instant::now() > until {
+            return Err(format!("{partition} does not appear"));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(partition)
+}
+
 fn checksum(file: &str) -> String {
     run("sync", &[]).unwrap();
     run("sha256sum", &[file]).unwrap()
@@ -150,7 +177,7 @@ fn checksum(file: &str) -> String {
 
 /// Checks that a device is neither prepared nor claimed, for these reasons, and that no byte of it changed.
 #[track_caller]
-fn refused(device: &str, file: &str, expected: &[Check]) -> Refused {
+fn refused(device: &str, file: &str, expected: &[DeviceCheck]) -> Refused {
     let before = checksum(file);
     let preparing = prepare(Path::new(device)).map(|_| ()).unwrap_err();
     let claiming = ClaimedDevice::claim(Path::new(device))
@@ -160,7 +187,7 @@ fn refused(device: &str, file: &str, expected: &[Check]) -> Refused {
     for check in expected {
         assert!(preparing.names(*check), "{check:?} of {preparing}");
     }
-    let found: Vec<Check> = preparing
+    let found: Vec<DeviceCheck> = preparing
         .refusals
         .iter()
         .map(|refusal| refusal.check)
@@ -168,7 +195,7 @@ fn refused(device: &str, file: &str, expected: &[Check]) -> Refused {
     for check in &found {
         assert!(expected.contains(check), "{preparing}");
     }
-    assert!(claiming.names(Check::Marker), "{claiming}");
+    assert!(claiming.names(DeviceCheck::Marker), "{claiming}");
     preparing
 }
 
@@ -203,7 +230,12 @@ fn a_loop_device_is_refused_while_a_qemu_or_another_loop_device_uses_its_file() 
     let Some((mut devices, device, file)) = needed(made) else {
         return;
     };
-    let refusal = refused(&device, &file, &[Check::LoopFile]).to_string();
+    let refusal = refused(
+        &device,
+        &file,
+        &[DeviceCheck::OpenElsewhere, DeviceCheck::Locks],
+    )
+    .to_string();
     assert!(refusal.contains("qemu-storage"), "{refusal}");
     assert!(refusal.contains("is locked from byte"), "{refusal}");
     for mut child in devices.children.drain(..) {
@@ -212,7 +244,7 @@ fn a_loop_device_is_refused_while_a_qemu_or_another_loop_device_uses_its_file() 
     }
     // Another loop device over the same file is another name for the same bytes.
     let other = run("losetup", &["--find", "--show", &file]).unwrap();
-    let refusal = refused(&device, &file, &[Check::LoopFile]).to_string();
+    let refusal = refused(&device, &file, &[DeviceCheck::Holders]).to_string();
     run("losetup", &["--detach", &other]).unwrap();
     assert!(
         refusal.contains("is a loop device over the same file"),
@@ -242,13 +274,13 @@ fn a_marked_loop_device_is_refused_while_a_guest_has_its_file_open() {
     let before = checksum(&file);
     // The guest was started during the run, or before it.
     let during = claimed.verify().unwrap_err();
-    assert!(during.names(Check::LoopFile), "{during}");
+    assert!(during.names(DeviceCheck::OpenElsewhere), "{during}");
     drop(claimed);
     for refused in [
         ClaimedDevice::claim(&path).map(|_| ()).unwrap_err(),
         prepare(&path).map(|_| ()).unwrap_err(),
     ] {
-        assert!(refused.names(Check::LoopFile), "{refused}");
+        assert!(refused.names(DeviceCheck::OpenElsewhere), "{refused}");
         assert!(refused.to_string().contains("qemu-system"), "{refused}");
     }
     assert_eq!(checksum(&file), before, "nothing was written");
@@ -277,10 +309,10 @@ fn a_file_system_that_is_mounted_is_refused_through_a_link_too() {
         &link,
         &file,
         &[
-            Check::Mounts,
-            Check::Signature,
-            Check::Blank,
-            Check::Exclusive,
+            DeviceCheck::Mounts,
+            DeviceCheck::Signature,
+            DeviceCheck::Blank,
+            DeviceCheck::Exclusive,
         ],
     );
     assert!(refused.to_string().contains("/mnt"), "{refused}");
@@ -297,7 +329,11 @@ fn a_file_system_that_is_not_mounted_is_refused() {
     let Some((_devices, device, file)) = needed(made) else {
         return;
     };
-    let refused = refused(&device, &file, &[Check::Signature, Check::Blank]);
+    let refused = refused(
+        &device,
+        &file,
+        &[DeviceCheck::Signature, DeviceCheck::Blank],
+    );
     assert!(refused.to_string().contains("TYPE=ext4"), "{refused}");
 }
 
@@ -324,7 +360,11 @@ fn a_physical_volume_without_volumes_is_refused() {
     let Some((_devices, device, file)) = needed(made) else {
         return;
     };
-    let refused = refused(&device, &file, &[Check::Signature, Check::Blank]);
+    let refused = refused(
+        &device,
+        &file,
+        &[DeviceCheck::Signature, DeviceCheck::Blank],
+    );
     assert!(refused.to_string().contains("LVM2_member"), "{refused}");
 }
 
@@ -349,10 +389,10 @@ fn each_device_of_a_mounted_btrfs_is_refused() {
             &device,
             &file,
             &[
-                Check::Btrfs,
-                Check::Signature,
-                Check::Blank,
-                Check::Exclusive,
+                DeviceCheck::Btrfs,
+                DeviceCheck::Signature,
+                DeviceCheck::Blank,
+                DeviceCheck::Exclusive,
             ],
         );
     }
@@ -363,28 +403,7 @@ fn a_disk_with_a_partition_is_refused_mounted_or_not() {
     let made = (|| {
         let mut devices = Devices::new()?;
         let (device, file) = devices.device("disk", 64, &["--partscan"])?;
-        let mut record = [0_u8; 512];
-        // One partition of type 83 from sector 2048, 32 MiB long.
-        record[446 + 4] = 0x83;
-        record[446 + 8..446 + 12].copy_from_slice(&2048_u32.to_le_bytes());
-        record[446 + 12..446 + 16].copy_from_slice(&65536_u32.to_le_bytes());
-        record[510..].copy_from_slice(&[0x55, 0xaa]);
-        let disk = fs::OpenOptions::new().write(true).open(&device);
-        disk.and_then(|disk| disk.write_all_at(&record, 0).and_then(|()| disk.sync_all()))
-            .map_err(|error| error.to_string())?;
-        run("blockdev", &["--rereadpt", &device])?;
-        let partition = format!("{device}p1");
-        if !Path::new(&partition).exists() {
-            // If the kernel does not read the table automatically, it has to be told; otherwise that fails.
-            let _ = run("partx", &["--add", &device]);
-        }
-        let until = Instant::now() + Duration::from_secs(5);
-        while !Path::new(&partition).exists() {
-            if Instant::now() > until {
-                return Err(format!("{partition} does not appear"));
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let partition = partition_of(&device)?;
         run("mkfs.ext4", &["-q", "-E", "lazy_itable_init=0", &partition])?;
         devices.mount(&partition)?;
         Ok((devices, device, partition, file))
@@ -396,23 +415,50 @@ fn a_disk_with_a_partition_is_refused_mounted_or_not() {
         &device,
         &file,
         &[
-            Check::Partitions,
-            Check::Mounts,
-            Check::Signature,
-            Check::Blank,
-            Check::Exclusive,
+            DeviceCheck::Partitions,
+            DeviceCheck::Mounts,
+            DeviceCheck::Signature,
+            DeviceCheck::Blank,
+            DeviceCheck::Exclusive,
         ],
     );
     refused(
         &partition,
         &file,
         &[
-            Check::Mounts,
-            Check::Signature,
-            Check::Blank,
-            Check::Exclusive,
+            DeviceCheck::Mounts,
+            DeviceCheck::Signature,
+            DeviceCheck::Blank,
+            DeviceCheck::Exclusive,
         ],
     );
+}
+
+#[test]
+fn a_blank_partition_is_free_unless_its_whole_disk_is_used() {
+    let made = (|| {
+        let mut devices = Devices::new()?;
+        let (device, file) = devices.device("disk", 64, &["--partscan"])?;
+        let partition = partition_of(&device)?;
+        Ok((devices, device, partition, file))
+    })();
+    let Some((mut devices, device, partition, file)) = needed(made) else {
+        return;
+    };
+    let path = Path::new(&partition);
+    assert_eq!(device_state(path), DeviceState::Free);
+    prepare(path).unwrap();
+    if needed(devices.start_guest("host_device", &device)).is_none() {
+        return;
+    }
+    let refusal = refused(
+        &partition,
+        &file,
+        &[DeviceCheck::OpenElsewhere, DeviceCheck::Locks],
+    )
+    .to_string();
+    assert!(refusal.contains("qemu-system"), "{refusal}");
+    assert!(matches!(device_state(path), DeviceState::Used(_)));
 }
 
 #[test]
@@ -434,10 +480,10 @@ fn swap_in_use_is_refused() {
         &device,
         &file,
         &[
-            Check::Swap,
-            Check::Signature,
-            Check::Blank,
-            Check::Exclusive,
+            DeviceCheck::Swap,
+            DeviceCheck::Signature,
+            DeviceCheck::Blank,
+            DeviceCheck::Exclusive,
         ],
     );
 }
@@ -453,7 +499,11 @@ fn a_device_that_a_running_qemu_has_open_is_refused() {
     let Some((_devices, device, file)) = needed(made) else {
         return;
     };
-    let refused = refused(&device, &file, &[Check::OpenElsewhere, Check::Locks]);
+    let refused = refused(
+        &device,
+        &file,
+        &[DeviceCheck::OpenElsewhere, DeviceCheck::Locks],
+    );
     assert!(refused.to_string().contains("qemu-system"), "{refused}");
 }
 
@@ -471,7 +521,7 @@ fn a_device_that_is_open_under_another_node_is_refused_by_its_number() {
     let Some((_devices, device, file)) = needed(made) else {
         return;
     };
-    refused(&device, &file, &[Check::OpenElsewhere]);
+    refused(&device, &file, &[DeviceCheck::OpenElsewhere]);
 }
 
 #[test]
@@ -492,9 +542,9 @@ fn a_device_that_is_read_only_or_holds_data_without_a_signature_is_refused() {
     };
     let before = checksum(&first);
     let refusal = prepare(Path::new(&read_only)).map(|_| ()).unwrap_err();
-    assert!(refusal.names(Check::Writable), "{refusal}");
+    assert!(refusal.names(DeviceCheck::Writable), "{refusal}");
     assert_eq!(checksum(&first), before);
-    refused(&encrypted, &second, &[Check::Blank]);
+    refused(&encrypted, &second, &[DeviceCheck::Blank]);
 }
 
 #[test]
@@ -510,20 +560,20 @@ fn only_a_prepared_device_with_its_serial_number_can_be_claimed_and_only_once() 
     let path = PathBuf::from(&device);
     let before = checksum(&file);
     let refused = ClaimedDevice::claim(&path).unwrap_err();
-    assert!(refused.names(Check::Marker), "{refused}");
+    assert!(refused.names(DeviceCheck::Marker), "{refused}");
 
     let preparation = prepare(&path).unwrap();
     let serial = preparation.identity().value.clone();
     assert!(serial.ends_with("/disk"), "{serial}");
     let wrong = preparation.confirm("something else", NOW).unwrap_err();
-    assert!(wrong.names(Check::Serial), "{wrong}");
+    assert!(wrong.names(DeviceCheck::Serial), "{wrong}");
     assert_eq!(checksum(&file), before, "nothing was written");
 
     let marker = prepare(&path).unwrap().confirm(&serial, NOW).unwrap();
     assert_eq!(marker.size_bytes, 32 << 20);
     let again = prepare(&path).map(|_| ()).unwrap_err();
     assert!(
-        again.names(Check::Marker),
+        again.names(DeviceCheck::Marker),
         "a marker is not written over: {again}"
     );
 
@@ -531,7 +581,7 @@ fn only_a_prepared_device_with_its_serial_number_can_be_claimed_and_only_once() 
     assert_eq!(claimed.usable(), 1 << 20..31 << 20);
     claimed.verify().unwrap();
     let second = ClaimedDevice::claim(&path).unwrap_err();
-    assert!(second.names(Check::Exclusive), "{second}");
+    assert!(second.names(DeviceCheck::Exclusive), "{second}");
     let made = run("mkfs.ext4", &["-q", "-F", &device]);
     assert!(made.is_err(), "nobody makes a file system on it meanwhile");
     claimed.verify().unwrap();
@@ -541,7 +591,7 @@ fn only_a_prepared_device_with_its_serial_number_can_be_claimed_and_only_once() 
     disk.write_all_at(b"x", 0).unwrap();
     disk.sync_all().unwrap();
     let gone = claimed.verify().unwrap_err();
-    assert!(gone.names(Check::Marker), "{gone}");
+    assert!(gone.names(DeviceCheck::Marker), "{gone}");
     drop(claimed);
     drop(devices);
 }
@@ -576,7 +626,7 @@ fn a_marker_of_another_device_is_refused() {
     .unwrap();
     let before = checksum(&second_file);
     let refused = ClaimedDevice::claim(Path::new(&second)).unwrap_err();
-    assert!(refused.names(Check::Marker), "{refused}");
+    assert!(refused.names(DeviceCheck::Marker), "{refused}");
     assert!(refused.to_string().contains("/one"), "{refused}");
     assert_eq!(checksum(&second_file), before);
 }

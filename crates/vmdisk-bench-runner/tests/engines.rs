@@ -11,8 +11,8 @@ use std::path::Path;
 
 use vmdisk_bench_runner::engines::{Workspace, engine};
 use vmdisk_bench_runner::{
-    Cancel, CellId, CellView, Direction, Engine, EngineKind, Error, Limits, Load, Measurement,
-    Phase, Plan, PlanOptions, RunContext, Sample, Values, allowed_processors, read_plan,
+    Cancel, CellId, CellValues, CellView, Direction, Engine, EngineKind, Error, Limits, Load,
+    Measurement, Phase, Plan, PlanOptions, RunContext, Sample, allowed_processors, read_plan,
 };
 use vmdisk_testing::{LoopMount, needed};
 
@@ -36,13 +36,7 @@ pub(crate) fn has(programs: &[&str]) -> bool {
             !std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
         })
         .collect();
-    if missing.is_empty() {
-        return true;
-    }
-    let required = std::env::var_os("VMDISK_REAL").is_some_and(|value| value == "require");
-    assert!(!required, "{missing:?} are missing");
-    eprintln!("skipped: needs {missing:?}");
-    false
+    vmdisk_testing::is_given(missing.is_empty(), &format!("{missing:?}"))
 }
 
 /// Measures every cell of a plan once, like a run.
@@ -275,6 +269,33 @@ fn labels_agree_with_the_counters_of_a_device_that_nobody_else_uses() {
 }
 
 #[test]
+fn the_place_of_a_disk_is_noted_by_each_engine_in_each_phase() {
+    if !has(&["qemu-storage-daemon", "qemu-img", "fio", "findmnt"]) {
+        return;
+    }
+    let Some((mounted, _folder)) = loop_mount("defaults") else {
+        return;
+    };
+    let point = mounted.point().display();
+    let buffered = format!("losetup --direct-io=off \"$(findmnt -no SOURCE '{point}')\"");
+    let mut shell = std::process::Command::new("sh");
+    assert!(shell.args(["-c", &buffered]).status().unwrap().success());
+    for engine in ["host-fio", "storage-daemon"] {
+        let plan = plan(&format!(
+            "version: 1\nname: t\nquestion: q\nsize: 16M\nseconds: 0.3\nramp: 0\nphases: [first-touch, steady]\n\
+             workloads: [64k-random-write-qd4]\nfixed: {{engine: {engine}}}\nmatrix:\n  no-cow: [false]\n",
+        ));
+        let results = measured(&plan, mounted.point());
+        assert_eq!(results.len(), 2);
+        for result in &results {
+            let notes = whole(&plan, result).notes;
+            let is_noted = |it: &String| it.contains("is a loop device without direct I/O");
+            assert!(notes.iter().any(is_noted), "{engine}: {notes:?}");
+        }
+    }
+}
+
+#[test]
 fn a_sample_that_a_cache_answers_against_its_label_does_not_count() {
     if !has(&["qemu-storage-daemon", "qemu-img", "fio"]) {
         return;
@@ -304,7 +325,7 @@ fn a_sample_that_a_cache_answers_against_its_label_does_not_count() {
             measurement,
         };
         assert!(!sample.counts());
-        let values = Values::of(&plan.cells, &plan.workloads, [&sample]);
+        let values = CellValues::of(&plan.cells, &plan.workloads, [&sample]);
         assert!(values.of_cell(id).is_empty(), "{values:?}");
     }
 }
@@ -455,13 +476,9 @@ fn cancellation_leaves_nothing_behind() {
         seed: 1,
     };
     let mut results = Vec::new();
-    engine
-        .run(&cells, &context, &mut |_, result| results.push(result))
-        .unwrap();
-    assert!(
-        matches!(results[..], [Err(Error::Cancelled)]),
-        "{results:?}"
-    );
+    let ended = engine.run(&cells, &context, &mut |_, result| results.push(result));
+    assert!(matches!(ended, Err(Error::Cancelled)), "{ended:?}");
+    assert!(results.is_empty(), "{results:?}");
     assert!(began.elapsed().as_secs() < 10);
     engine.cleanup().unwrap();
     stopper.join().unwrap();

@@ -3,4 +3,5 @@
 mod devices;
 mod engines;
 mod host_changes;
+mod renamed;
 mod sockets;

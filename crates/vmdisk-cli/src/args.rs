@@ -11,6 +11,7 @@ use vmdisk_collect::FactGroup;
 
 use crate::baseline::task::BaselineTask;
 use crate::bench::args::BenchArgs;
+use crate::capture::CaptureArgs;
 use crate::config::ConfigArgs;
 use crate::config::configuration_args::ConfigurationArgs;
 use crate::config::host_of_files::{HostOfFiles, host_of_files};
@@ -18,6 +19,7 @@ use crate::config::selection::SelectionArgs;
 use crate::deferred::{Deferred, examples};
 use crate::hook::HookArgs;
 use crate::input::hypervisor::GuestArgs;
+use crate::input::hypervisor::virsh::Virsh;
 use crate::parsers::{count, file_name, one_of, page_words, rule, severity_parser};
 use crate::values::ValueArgs;
 
@@ -81,12 +83,16 @@ pub(crate) enum Command {
     Advise(Deferred<AdviseArgs>),
     /// Show the I/O path of disks, from the guest's device to the drives.
     Trace(Deferred<TraceArgs>),
+    /// Run a command, and print what it gives to QEMU instead of starting it.
+    ///
+    /// The command runs in a sandbox: it changes nothing on this machine, and has no network. Programs of QEMU are recorded and
+    /// end at once; `sudo`, `taskset`, `xterm -e`, `tmux` and the like run their arguments. Each start is a line of JSON, and
+    /// standard output of the command goes to standard error. Exits with 2 if it starts no QEMU.
+    Capture(Deferred<CaptureArgs>),
     /// Collect facts about this host: file systems, devices, versions.
     Facts(Deferred<FactsArgs>),
     /// Show the features of a QEMU, libvirt, machine type or kernel.
     Capabilities(Deferred<CapabilitiesArgs>),
-    /// Show the header of an image, and its defects.
-    Image(Deferred<ImageArgs>),
     /// Measure disk configurations on this host.
     Bench(Deferred<BenchArgs>),
     /// Write a configuration file for lint.
@@ -149,8 +155,9 @@ const FACTS_OF_HOSTS: &str = "Facts of the host, from `vmdisk facts`, in JSON or
 pub(crate) struct LintArgs {
     /// Files, directories, patterns, or - for standard input: libvirt XML, QEMU command lines, -readconfig files,
     /// or specs. In a directory, vmdisk checks .xml files with a domain or a disk, .args and .cmdline files that
-    /// start QEMU, .cfg files with QEMU options, .yaml and .yml files that are specs, and their templates, such as
-    /// .xml.j2, except files that .gitignore excludes. The default is the current directory.
+    /// start QEMU, .cfg files with QEMU options, .yaml and .yml files that are specs, scripts, makefiles, units,
+    /// documentation and workflows that start QEMU, and their templates, such as .xml.j2, except files that
+    /// .gitignore excludes. The default is the current directory.
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     /// Apply the safe fixes, which do only what was clearly intended; for standard input, print the result.
@@ -195,6 +202,9 @@ pub(crate) struct LintArgs {
     /// Do not check files below directories that match this pattern, as in .gitignore; may be repeated.
     #[arg(long, value_name = "PATTERN")]
     pub(crate) exclude: Vec<String>,
+    /// The libvirt whose guest a command checks.
+    #[arg(skip)]
+    pub(crate) virsh: Option<Virsh>,
     /// Texts that are not files, by their names.
     #[arg(skip)]
     pub(crate) given: Vec<(PathBuf, Vec<u8>)>,
@@ -580,6 +590,9 @@ pub(crate) struct ApplyArgs {
     /// Define the guest with `virsh define` when its storage is there.
     #[arg(long)]
     pub(crate) define: bool,
+    /// Make images in directories where this user cannot make one that nobody else can write.
+    #[arg(long)]
+    pub(crate) trust_directory: bool,
     /// Check everything, and show what would be done.
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -645,9 +658,6 @@ pub(crate) struct ConvertArgs {
     /// A QEMU that is started without a machine to query its capabilities, or a recording of one.
     #[arg(long, value_name = "PATH")]
     pub(crate) qemu: Option<PathBuf>,
-    /// Names of nodes and devices, with --to qemu or qmp.
-    #[arg(long, value_name = "STYLE", value_enum, default_value_t = ConvertStyle::Readable)]
-    pub(crate) style: ConvertStyle,
     /// Format of QEMU's arguments, with --to qemu.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = QemuFormat::Lines)]
     pub(crate) qemu_format: QemuFormat,
@@ -688,14 +698,6 @@ pub(crate) enum ConvertForm {
     Qmp,
     /// A spec for `vmdisk generate`.
     Spec,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ConvertStyle {
-    /// For people: nodes are named after the disk and their role.
-    Readable,
-    /// The names that libvirt uses.
-    Libvirt,
 }
 
 #[derive(Args, Debug)]
@@ -746,10 +748,11 @@ pub(crate) struct DiffArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct RedactArgs {
-    /// A facts file, or libvirt XML. The result contains only the parts of the XML that vmdisk reads.
+    /// A facts file, or libvirt XML. The result contains only the parts of the XML that vmdisk reads; with --level full, it is
+    /// the text of any configuration without passwords, keys and cookies.
     pub(crate) file: PathBuf,
     /// File with the salt: at least 16 bytes, which must stay secret. By default the environment variable
-    /// VMDISK_SALT contains the salt.
+    /// VMDISK_SALT contains the salt. A configuration needs none with --level full.
     #[arg(long, value_name = "FILE")]
     pub(crate) salt_file: Option<PathBuf>,
     /// Amount of detail: full keeps names, shareable replaces them by tokens, minimal also drops facts
@@ -839,6 +842,8 @@ pub(crate) enum FactsFormat {
     Json,
     /// YAML.
     Yaml,
+    /// For people, as `vmdisk facts show` writes them, with the headers of the images.
+    Text,
 }
 
 #[derive(Args, Debug)]
@@ -866,31 +871,6 @@ pub(crate) enum CapabilitiesFormat {
     /// The answers of the QEMU of --qemu, for use as --qemu on another machine; `vmdisk schema recording`
     /// describes it.
     Recording,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct ImageArgs {
-    /// Images: files or block devices. Only headers are read.
-    #[arg(value_name = "FILE", required = true)]
-    pub(crate) files: Vec<PathBuf>,
-    /// Also read the backing and data files that an image names, and theirs. By default vmdisk opens no file
-    /// that an image names.
-    #[arg(long)]
-    pub(crate) chain: bool,
-    /// Lowest severity for which the exit status is 1.
-    #[arg(
-        long,
-        value_name = "SEVERITY",
-        default_value = Severity::Warning.as_str(),
-        value_parser = severity_parser()
-    )]
-    pub(crate) fail_on: Severity,
-    /// Output format.
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = TextFormat::Text)]
-    pub(crate) format: TextFormat,
-    /// Write to this file instead of standard output.
-    #[arg(long, short, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
@@ -967,8 +947,8 @@ pub(crate) enum SchemaFormat {
     Explain,
     /// Output of `vmdisk generate --to steps` and of `vmdisk apply --format json`.
     Steps,
-    /// Output of `vmdisk image --format json`.
-    Image,
+    /// A line of the output of `vmdisk capture`.
+    Capture,
     /// Output of `vmdisk capabilities --format json`.
     Capabilities,
     /// Output of `vmdisk capabilities --format recording`, an input of `--qemu`.

@@ -1,91 +1,56 @@
-//! Whole files or none: writes beside the target, then renames.
+//! Whole files or none: writes beside the target, then exchanges the names. All files that a command writes by their names
+//! are written here, with the exceptions that `clippy.toml` names.
 
 mod attributes;
 mod beside;
 pub(crate) mod interrupt;
+mod place;
+mod private;
+#[cfg(test)]
+mod races;
 mod refusal;
+mod replace_error;
+mod step;
 
-use std::fs::{self, File};
+use std::fs::Permissions;
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::Path;
 
 use crate::contents::Contents;
-use crate::input::bounded::{self, MAX_BYTES};
+use crate::input::bounded::{MAX_BYTES, Regular};
+use crate::input::watch;
 use beside::Beside;
+use place::{Found, Place};
+pub(crate) use private::{directory_of, empty_directory, open_private};
+pub(crate) use replace_error::ReplaceError;
+use step::reached;
 
-/// The reason why a file was not replaced; its contents are unchanged.
-#[derive(Debug)]
-pub(crate) enum ReplaceError {
-    /// Somebody else wrote it since it was read.
-    Changed,
-    /// It has other names, which would keep the old text.
-    Linked(u64),
-    /// Its owner, mode or extended attributes could not be kept.
-    Attributes(io::Error),
-    /// The output would destroy what is there.
-    Refused(String),
-    /// Something else.
-    Io(io::Error),
-}
-
-impl From<io::Error> for ReplaceError {
-    fn from(error: io::Error) -> Self {
-        ReplaceError::Io(error)
-    }
-}
-
-impl std::fmt::Display for ReplaceError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            ReplaceError::Changed => f.write_str("it was changed by another process meanwhile"),
-            ReplaceError::Linked(names) => {
-                write!(
-                    f,
-                    "it has {names} hard links, and the others would keep the old text"
-                )
-            }
-            ReplaceError::Attributes(error) => {
-                write!(
-                    f,
-                    "its owner, mode and extended attributes could not be kept: {}",
-                    crate::stop::plain(error)
-                )
-            }
-            ReplaceError::Refused(why) => f.write_str(why),
-            ReplaceError::Io(error) => f.write_str(&crate::stop::plain(error)),
-        }
-    }
-}
+/// How often an output is judged again that another program replaces meanwhile.
+const TRIES: usize = 10;
 
 /// Replaces the contents of a file if they still are `before`; mode, owner, access control list, extended
 /// attributes and a symbolic link to it stay. An identical change by another program is not a failure.
 pub(crate) fn replace(path: &Path, before: &[u8], after: &[u8]) -> Result<(), ReplaceError> {
-    let target = fs::canonicalize(path)?;
-    let beside = like(&target, |file| file.write_all(after))?;
-    // As late as possible: a change by another program between this and the rename is lost.
-    let now = bounded::regular(&target, MAX_BYTES)?;
+    let (place, Found::File(file)) = look(path)? else {
+        return Err(io::Error::other("not a regular file").into());
+    };
+    check(&place, &file)?;
+    let now = file.contents(MAX_BYTES)?;
     if now == after {
         return Ok(());
     }
     if now != before {
         return Err(ReplaceError::Changed);
     }
-    beside.persist(&target)?;
-    Ok(())
-}
-
-/// A file beside `target` with all that `target` has but its contents.
-fn like(target: &Path, write: impl Contents) -> Result<Beside, ReplaceError> {
-    let metadata = fs::metadata(target)?;
-    let names = attributes::names_of(&metadata);
-    if names > 1 {
-        return Err(ReplaceError::Linked(names));
+    let mut beside = Beside::new(&place, None)?;
+    beside.write(|out| out.write_all(after))?;
+    be_like(&beside, &file)?;
+    let is_unchanged = || file.contents(MAX_BYTES).is_ok_and(|now| now == before);
+    match beside.publish(&place, Some(&file), is_unchanged)? {
+        true => Ok(()),
+        false => Err(ReplaceError::Changed),
     }
-    let mut beside = Beside::new(&directory_of(target), None)?;
-    beside.write(write)?;
-    attributes::copy(target, &metadata, beside.file()).map_err(ReplaceError::Attributes)?;
-    beside.file().sync_all()?;
-    Ok(beside)
 }
 
 /// Creates a file or replaces it as a whole. A pipe or a terminal (`/dev/stdout`) is written to directly.
@@ -98,49 +63,139 @@ pub(crate) fn write(path: &Path, contents: &[u8]) -> Result<(), ReplaceError> {
 
 /// As [`write`], with contents that are made while they are written.
 pub(crate) fn write_with(path: &Path, write: impl Contents) -> Result<(), ReplaceError> {
-    refuse(path)?;
-    rewrite(path, write)
+    put(path, write, judge, None, TRIES)
 }
 
-/// Fails if [`write`] would refuse to write to a path.
-pub(crate) fn refuse(path: &Path) -> Result<(), ReplaceError> {
-    match refusal::of(path)? {
-        Some(why) => Err(ReplaceError::Refused(why)),
-        None => Ok(()),
-    }
+/// As [`write`], for a program: all users may run it.
+pub(crate) fn write_program(path: &Path, contents: &[u8]) -> Result<(), ReplaceError> {
+    put(
+        path,
+        |file| file.write_all(contents),
+        judge,
+        Some(0o755),
+        TRIES,
+    )
 }
 
 /// As [`write_with`], for a file of this program that the run reads to change it: a baseline, or its cache.
 pub(crate) fn rewrite(path: &Path, write: impl Contents) -> Result<(), ReplaceError> {
-    match fs::metadata(path) {
-        Ok(metadata) if !metadata.is_file() => {
-            let mut out = io::BufWriter::new(File::options().write(true).open(path)?);
-            write(&mut out)?;
-            Ok(out.flush()?)
-        }
-        Ok(_) => {
-            let target = fs::canonicalize(path)?;
-            Ok(like(&target, write)?.persist(&target)?)
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            // The process's umask still applies, as for every file that a program creates.
-            let mut beside = Beside::new(&directory_of(path), Some(0o666))?;
-            beside.write(write)?;
-            Ok(beside.persist(path)?)
-        }
-        Err(error) => Err(error.into()),
+    put(path, write, check_found, None, 1)
+}
+
+/// Creates a file.
+///
+/// # Errors
+/// Also if there is anything with this name.
+pub(crate) fn create(path: &Path, contents: &[u8]) -> Result<(), ReplaceError> {
+    let exists = || Err(io::Error::from(io::ErrorKind::AlreadyExists).into());
+    let (place, Found::Nothing) = look(path)? else {
+        return exists();
+    };
+    let mut beside = Beside::new(&place, Some(0o666))?;
+    beside.write(|out| out.write_all(contents))?;
+    match beside.publish(&place, None, || true)? {
+        true => Ok(()),
+        false => exists(),
     }
 }
 
-fn directory_of(path: &Path) -> PathBuf {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-        Some(_) | None => PathBuf::from("."),
+/// Fails if [`write`] would refuse to write to a path.
+pub(crate) fn refuse(path: &Path) -> Result<(), ReplaceError> {
+    let (place, found) = look(path)?;
+    judge(&place, &found)
+}
+
+/// The place that a path leads to, and what is there.
+fn look(path: &Path) -> Result<(Place, Found), ReplaceError> {
+    watch::look(path, || {
+        let place = Place::of(path)?;
+        let found = place.look()?;
+        Ok((place, found))
+    })
+}
+
+/// Fails if an output must not replace what is there.
+fn judge(place: &Place, found: &Found) -> Result<(), ReplaceError> {
+    match refusal::of(found)? {
+        Some(why) => Err(ReplaceError::Refused(why)),
+        None => check_found(place, found),
     }
+}
+
+fn check_found(place: &Place, found: &Found) -> Result<(), ReplaceError> {
+    match found {
+        Found::File(file) => check(place, file),
+        Found::Nothing | Found::Other(_) => Ok(()),
+    }
+}
+
+/// Fails if a file must not be replaced, whatever its contents are.
+fn check(place: &Place, file: &Regular) -> Result<(), ReplaceError> {
+    if let Some(why) = refusal::of_permission(place, file) {
+        return Err(ReplaceError::Refused(why));
+    }
+    match file.metadata.nlink() {
+        0 | 1 => Ok(()),
+        names => Err(ReplaceError::Linked(names)),
+    }
+}
+
+/// Writes a file whole, with this mode if one is given.
+fn put(
+    path: &Path,
+    write: impl Contents,
+    judge: impl Fn(&Place, &Found) -> Result<(), ReplaceError>,
+    mode: Option<u32>,
+    tries: usize,
+) -> Result<(), ReplaceError> {
+    let (place, mut found) = look(path)?;
+    judge(&place, &found)?;
+    if let Found::Other(other) = found {
+        let mut out = io::BufWriter::new(other.open_to_write()?);
+        write(&mut out)?;
+        return Ok(out.flush()?);
+    }
+    // The process's umask applies to a new file, as to every file that a program creates.
+    let is_new = matches!(found, Found::Nothing);
+    let mut beside = Beside::new(&place, is_new.then_some(0o666))?;
+    beside.write(write)?;
+    for _ in 0..tries {
+        let over = match &found {
+            Found::Nothing => None,
+            Found::File(file) => Some(file),
+            Found::Other(_) => return Err(ReplaceError::Changed),
+        };
+        if let Some(file) = over {
+            be_like(&beside, file)?;
+        }
+        if let Some(mode) = mode {
+            beside
+                .file()
+                .set_permissions(Permissions::from_mode(mode))?;
+        }
+        beside.file().sync_all()?;
+        if beside.publish(&place, over, || true)? {
+            return Ok(());
+        }
+        // Another program was faster; what is there now is judged as what was there.
+        found = place.look()?;
+        judge(&place, &found)?;
+    }
+    Err(ReplaceError::Changed)
+}
+
+/// Gives a new file all that another one has but its contents.
+fn be_like(new: &Beside, old: &Regular) -> Result<(), ReplaceError> {
+    let copied = attributes::copy(&old.file, &old.metadata, new.file());
+    copied.map_err(ReplaceError::Attributes)?;
+    reached("written");
+    Ok(new.file().sync_all()?)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

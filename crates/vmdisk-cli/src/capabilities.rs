@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::Serialize;
 use vmdisk::Target;
@@ -12,7 +13,7 @@ use vmdisk::facts::{Answer, Basis, Component, Introspection, Probe, Version};
 use crate::args::{CapabilitiesArgs, CapabilitiesFormat};
 use crate::exit::Exit;
 use crate::io::Io;
-use crate::output::{deliver, pretty_json};
+use crate::output::{deliver_exact, pretty_json};
 use crate::qemu;
 use crate::stop::Stop;
 
@@ -22,8 +23,12 @@ const SCHEMA_VERSION: &str = "1.0";
 /// What `vmdisk capabilities --format json` prints.
 ///
 /// Within version 1 keys are added, never removed, renamed or given another meaning.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(title = "vmdisk capabilities, version 1", rename = "Capabilities")]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(title = "vmdisk capabilities, version 1", rename = "Capabilities")
+)]
 struct Envelope {
     /// Version of this shape: another first number is another shape.
     schema_version: &'static str,
@@ -40,7 +45,8 @@ struct Envelope {
 }
 
 /// A bug, and the builds that have it.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 struct KnownBug {
     /// Its name.
     name: &'static str,
@@ -57,7 +63,8 @@ struct KnownBug {
 }
 
 /// A range of builds.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 struct Builds {
     /// The first affected build; null if all earlier builds are affected.
     first: Option<Version>,
@@ -66,7 +73,8 @@ struct Builds {
 }
 
 /// One capability.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 struct Capability {
     /// Its name in facts and messages.
     name: &'static str,
@@ -107,16 +115,18 @@ pub(crate) fn run(args: &CapabilitiesArgs, io: &mut Io<'_>) -> Result<Exit, Stop
             }
         },
     };
-    deliver(io, args.output.as_deref(), &text)?;
+    deliver_exact(io, args.output.as_deref(), &text)?;
     Ok(Exit::Clean)
 }
 
 /// The JSON Schema of the table.
+#[cfg(feature = "schema")]
 pub(crate) fn schema() -> schemars::Schema {
     schemars::schema_for!(Envelope)
 }
 
 /// The JSON Schema of a recording.
+#[cfg(feature = "schema")]
 pub(crate) fn recording_schema() -> schemars::Schema {
     schemars::schema_for!(Introspection)
 }

@@ -9,10 +9,10 @@ mod unsupported;
 use std::collections::HashSet;
 
 use vmdisk::model::{FieldPath, ImageField, Scope};
-use vmdisk::write::{self, QemuOptions, QemuStyle};
+use vmdisk::write::{self, QemuOptions};
 use vmdisk::{Completion, Document, Folder, HostIndex, Loss, Resolved, Source, Target};
 
-use crate::args::{ConvertArgs, ConvertForm, ConvertStyle, GenerateForm, QemuFormat};
+use crate::args::{ConvertArgs, ConvertForm, GenerateForm, QemuFormat};
 use crate::color::Colors;
 use crate::exit::Exit;
 use crate::facts_file::read_facts;
@@ -22,7 +22,7 @@ use crate::input::config_files::{self, DocumentWithFiles};
 use crate::input::inputs::{Input, Origin};
 use crate::input::{bounded, read, storage};
 use crate::io::Io;
-use crate::output::deliver;
+use crate::output::deliver_exact;
 use crate::render::message::Message;
 use crate::sanitize::line;
 use crate::stop::{Stop, plain};
@@ -57,6 +57,7 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
     refuse_filled_in(&document, &input)?;
     let mut warnings = Vec::new();
     let mut chosen = probed_formats(args, &mut document, io, colors)?;
+    chosen.extend(document.set_made_formats());
     let stays_xml = matches!(
         (&document.source, args.to),
         (
@@ -95,7 +96,7 @@ pub(crate) fn run(args: &ConvertArgs, io: &mut Io<'_>, colors: Colors) -> Result
     };
     let target = target(args)?;
     let written = written(args, &document, &input, resolved.as_ref(), &target)?;
-    deliver(io, args.output.as_deref(), &written.text)?;
+    deliver_exact(io, args.output.as_deref(), &written.text)?;
     if let Some(resolved) = &resolved {
         io.say(&resolve::summary(resolved, args.explain));
     }
@@ -139,7 +140,7 @@ fn run_spec(
     }
     let target = target(args)?;
     let mut written = spec::written_from(args, input, text, &target)?;
-    deliver(io, args.output.as_deref(), &written.text)?;
+    deliver_exact(io, args.output.as_deref(), &written.text)?;
     let unsupported = unsupported::by(&target, None, &written.text);
     written.warnings.extend(unsupported);
     Ok(end(args, &written.warnings, io, colors))
@@ -218,13 +219,6 @@ fn probed_formats(
 fn refuse_unused(args: &ConvertArgs) -> Result<(), Stop> {
     if args.qemu_format != QemuFormat::Lines && args.to != ConvertForm::Qemu {
         return Err(Stop::new("--qemu-format is about a QEMU command line").help("add --to qemu"));
-    }
-    let has_names = matches!(args.to, ConvertForm::Qemu | ConvertForm::Qmp);
-    if args.style != ConvertStyle::Readable && !has_names {
-        return Err(
-            Stop::new("--style is about the names of nodes and devices in QEMU")
-                .help("add --to qemu or qmp"),
-        );
     }
     Ok(())
 }
@@ -342,10 +336,6 @@ fn written(
             };
             let options = QemuOptions {
                 target: target.clone(),
-                style: match args.style {
-                    ConvertStyle::Readable => QemuStyle::Readable,
-                    ConvertStyle::Libvirt => QemuStyle::Libvirt,
-                },
             };
             let mut domain = domain.clone();
             if matches!(document.source, Source::LibvirtXml(_)) {

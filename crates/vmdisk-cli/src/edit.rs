@@ -45,6 +45,10 @@ pub(crate) fn run(args: EditArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exi
     let folder = interrupt::create(make, TempDir::path)
         .map_err(|error| Stop::file("create a folder in", &std::env::temp_dir(), plain(&error)))?;
     let file = folder.path().join("domain.xml");
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "nobody else can write into the folder"
+    )]
     let write = fs::write(&file, &before);
     write.map_err(|error| Stop::file("write", &file, plain(&error)))?;
     let mut check = LintArgs {
@@ -52,6 +56,7 @@ pub(crate) fn run(args: EditArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exi
         selection,
         configuration,
         cannot_fix: true,
+        virsh: Some(virsh.clone()),
         ..LintArgs::default()
     };
     let guest = Guest {

@@ -13,7 +13,7 @@ use vmdisk::{Applicability, Rule};
 use crate::args::{ExplainArgs, PageFormat, RulesArgs, TextFormat};
 use crate::exit::Exit;
 use crate::io::Io;
-use crate::output::{deliver, pretty_json};
+use crate::output::{deliver_exact, pretty_json};
 use crate::parsers::rules_of;
 use crate::stop::Stop;
 use search::Page;
@@ -78,7 +78,7 @@ pub(crate) fn explain(args: &ExplainArgs, has_color: bool, io: &mut Io<'_>) -> R
             return Err(Stop::new(message).help("use `--format markdown`, or name a rule"));
         }
     };
-    deliver(io, None, &text)?;
+    deliver_exact(io, None, &text)?;
     Ok(Exit::Clean)
 }
 
@@ -113,29 +113,19 @@ fn find(words: &str) -> Result<(Option<Page>, Vec<Page>), Stop> {
         return Err(Stop::new(title).help(format!("name one of them: {}", rules.join(", "))));
     }
     let answer = search::search(words);
+    // A misspelt name; `io-error` is a phrase.
     let near = vmdisk_source::nearest(words, RULES.iter().map(|rule| rule.name));
-    // `multi-queue` is a phrase, and `cache-unsave` a misspelt name.
-    if is_name && !answer.is_phrase {
-        let nearest = answer
-            .pages
-            .iter()
-            .take(MAX_TITLES)
-            .map(|page| format!("`{}`", page.title()));
-        let help = match near {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!(
-                "the nearest pages: {}",
-                nearest.collect::<Vec<_>>().join(", ")
-            ),
-        };
-        return Err(Stop::new(format!("there is no rule called `{words}`")).help(help));
+    if let Some(near) = near.filter(|_| is_name && !answer.is_phrase) {
+        let title = format!("there is no rule called `{words}`");
+        return Err(Stop::new(title).help(format!("did you mean `{near}`?")));
     }
     if answer.pages.is_empty() {
         let stop = Stop::new(format!("no page has any of these words: {words}"));
         return Err(stop.help("`vmdisk rules` lists all rules"));
     }
     let mut pages = answer.pages.into_iter();
-    let page = if answer.fits { pages.next() } else { None };
+    let opens = answer.fits && (!is_name || answer.is_phrase);
+    let page = if opens { pages.next() } else { None };
     Ok((page, pages.take(MAX_TITLES).collect()))
 }
 
@@ -172,7 +162,7 @@ pub(crate) fn rules(args: &RulesArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
         TextFormat::Text => table(&rules),
         TextFormat::Json => pretty_json(&rules.iter().map(|rule| data(rule)).collect::<Vec<_>>()),
     };
-    deliver(io, None, &text)?;
+    deliver_exact(io, None, &text)?;
     Ok(Exit::Clean)
 }
 

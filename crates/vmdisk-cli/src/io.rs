@@ -1,6 +1,8 @@
 //! The streams of a run, which tests replace.
 
-use std::io::{BufWriter, Read, Write};
+use std::io::{Read, Write};
+
+use vmdisk_source::secrets::mask_output;
 
 use crate::contents::Contents;
 
@@ -34,14 +36,15 @@ impl std::fmt::Debug for Io<'_> {
 }
 
 impl Io<'_> {
-    /// Writes a message for people; a closed stream is not an error.
+    /// Writes a message for people, without the secrets that it quotes; a closed stream is not an error.
     pub(crate) fn say(&mut self, text: &str) {
-        self.say_with(|out| out.write_all(text.as_bytes()));
+        let _ = self.stderr.write_all(mask_output(text).as_bytes());
     }
 
     /// As [`Io::say`], with a text that is made while it is written.
     pub(crate) fn say_with(&mut self, write: impl Contents) {
-        let mut out = BufWriter::new(&mut *self.stderr);
-        let _ = write(&mut out).and_then(|()| out.flush());
+        let mut text = Vec::new();
+        let _ = write(&mut text);
+        self.say(&String::from_utf8_lossy(&text));
     }
 }

@@ -19,6 +19,7 @@ mod baseline;
 #[cfg_attr(not(feature = "bench"), path = "no_bench.rs")]
 mod bench;
 mod capabilities;
+mod capture;
 mod clock;
 mod color;
 mod config;
@@ -35,7 +36,6 @@ mod generate;
 mod hook;
 mod host;
 mod hosts;
-mod image;
 mod input;
 mod io;
 mod lint;
@@ -64,11 +64,12 @@ use clap::Parser;
 
 pub use exit::Exit;
 pub use io::Io;
+#[cfg(feature = "schema")]
 pub use schema::generate_schemas;
 
 use args::{Cli, Command};
 use color::Colors;
-use input::watch;
+use input::{bounded, watch};
 use stop::Stop;
 
 /// Runs the command on this process's arguments and streams.
@@ -77,6 +78,10 @@ pub fn main() -> ExitCode {
     if vmdisk_bench_runner::guest::is_first_program() {
         // A benchmark packs this very program into a guest, where it is the only process.
         vmdisk_bench_runner::guest::run_as_first_program();
+    }
+    if vmdisk_capture::is_stage() {
+        // A capture runs this very program for its steps.
+        return vmdisk_capture::run_stage();
     }
     let (mut stdin, mut stdout, mut stderr) = (
         std::io::stdin().lock(),
@@ -134,6 +139,11 @@ fn dispatch(command: Command, io: &mut Io<'_>, colors: Colors) -> Result<Exit, S
         Command::Lint(mut args) => {
             if args.0.paths.is_empty() && !args.0.guests.has_any() {
                 args.0.paths.push(".".into());
+                let ended = lint::run(&args.0, io, colors);
+                if bounded::has_unread_pipe() {
+                    io.say("standard input was not read; `vmdisk lint -` reads it\n");
+                }
+                return ended;
             }
             lint::run(&args.0, io, colors)
         }
@@ -147,8 +157,8 @@ fn dispatch(command: Command, io: &mut Io<'_>, colors: Colors) -> Result<Exit, S
         Command::Advise(args) => advise::run(&args.0, io, colors),
         Command::Trace(args) => trace::run(&args.0, io, colors),
         Command::Facts(args) => facts::run(&args.0, io, colors),
+        Command::Capture(args) => capture::run(*args.0, io),
         Command::Capabilities(args) => capabilities::run(&args.0, io),
-        Command::Image(args) => image::run(&args.0, io, colors),
         Command::Bench(args) => {
             atomic::interrupt::is_handled_elsewhere();
             bench::run(&args.0, io, colors)

@@ -4,20 +4,27 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::Path;
 
 use serde::Serialize;
+use vmdisk_source::secrets::mask_output;
 
 use crate::atomic;
 use crate::contents::Contents;
 use crate::io::Io;
 use crate::stop::{Stop, plain};
 
-/// Writes data to `file`, or to standard output, which is also the file `-`.
+/// Writes a report to `file`, or to standard output, which is also the file `-`. Secrets in it are masked.
 ///
 /// A closed reader (`vmdisk lint … | head`) is not a failure.
 pub(crate) fn deliver(io: &mut Io<'_>, file: Option<&Path>, text: &str) -> Result<(), Stop> {
+    deliver_exact(io, file, &mask_output(text))
+}
+
+/// As [`deliver`], for what is no report: a configuration, which keeps its secrets, facts, and texts of ours.
+pub(crate) fn deliver_exact(io: &mut Io<'_>, file: Option<&Path>, text: &str) -> Result<(), Stop> {
     deliver_with(io, file, |out| out.write_all(text.as_bytes()))
 }
 
-/// As [`deliver`], with data that is made while it is written.
+/// As [`deliver_exact`], with data that is made while it is written: reports of `lint`, whose renderers mask what they are
+/// given, because the edits of fixes are exact.
 pub(crate) fn deliver_with(
     io: &mut Io<'_>,
     file: Option<&Path>,

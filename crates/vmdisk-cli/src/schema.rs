@@ -3,21 +3,17 @@
 //! The schemas are files: `cargo xtask codegen` makes them from the types, so that the command has none of the code that
 //! does this.
 
-use clap::ValueEnum;
-use vmdisk::report::{decide, explain, json, lines, trace};
-#[cfg(feature = "bench")]
-use vmdisk_bench_runner::{BenchResult, report::RunComparison};
+#[cfg(feature = "schema")]
+mod generate;
 
 use crate::args::{SchemaArgs, SchemaFormat};
-use crate::baseline;
-use crate::capabilities;
-use crate::config;
 use crate::exit::Exit;
-use crate::image;
 use crate::io::Io;
-use crate::output::{deliver, pretty_json};
-use crate::render::statistics;
+use crate::output::deliver_exact;
 use crate::stop::Stop;
+
+#[cfg(feature = "schema")]
+pub use generate::generate_schemas;
 
 /// Prints the JSON Schema of a format.
 pub(crate) fn run(args: &SchemaArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
@@ -35,7 +31,7 @@ pub(crate) fn run(args: &SchemaArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
         SchemaFormat::FactsDiff => include_str!("schemas/facts-diff.json"),
         SchemaFormat::Explain => include_str!("schemas/explain.json"),
         SchemaFormat::Steps => include_str!("schemas/steps.json"),
-        SchemaFormat::Image => include_str!("schemas/image.json"),
+        SchemaFormat::Capture => include_str!("schemas/capture.json"),
         SchemaFormat::Capabilities => include_str!("schemas/capabilities.json"),
         SchemaFormat::Recording => include_str!("schemas/recording.json"),
         #[cfg(feature = "bench")]
@@ -43,43 +39,6 @@ pub(crate) fn run(args: &SchemaArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
         #[cfg(feature = "bench")]
         SchemaFormat::BenchCompare => include_str!("schemas/bench-compare.json"),
     };
-    deliver(io, None, text)?;
+    deliver_exact(io, None, text)?;
     Ok(Exit::Clean)
-}
-
-/// Makes the JSON Schema of every format from its types, by the names of the formats.
-pub fn generate_schemas() -> Vec<(String, String)> {
-    let named = |format: &SchemaFormat| {
-        let name = format.to_possible_value()?.get_name().to_owned();
-        Some((name, pretty_json(&generate(*format))))
-    };
-    let formats = SchemaFormat::value_variants().iter();
-    formats.filter_map(named).collect()
-}
-
-fn generate(format: SchemaFormat) -> schemars::Schema {
-    match format {
-        SchemaFormat::Report => json::schema(),
-        SchemaFormat::ReportLine => lines::schema(),
-        SchemaFormat::Statistics => statistics::schema(),
-        SchemaFormat::Trace => trace::schema(),
-        SchemaFormat::Decide => decide::schema(),
-        SchemaFormat::Advise => crate::advise::json::schema(),
-        SchemaFormat::Config => config::schema(),
-        SchemaFormat::Baseline => baseline::file::schema(),
-        SchemaFormat::Facts => vmdisk::Facts::json_schema(),
-        SchemaFormat::Spec => vmdisk::plan::Spec::json_schema()
-            .try_into()
-            .expect("a schema is an object"),
-        SchemaFormat::FactsDiff => crate::facts::diff::schema(),
-        SchemaFormat::Explain => explain::schema(),
-        SchemaFormat::Steps => crate::apply::json::schema(),
-        SchemaFormat::Image => image::json::schema(),
-        SchemaFormat::Capabilities => capabilities::schema(),
-        SchemaFormat::Recording => capabilities::recording_schema(),
-        #[cfg(feature = "bench")]
-        SchemaFormat::Bench => BenchResult::json_schema(),
-        #[cfg(feature = "bench")]
-        SchemaFormat::BenchCompare => RunComparison::json_schema(),
-    }
 }

@@ -11,7 +11,7 @@ use crate::args::{Cli, CompletionsArgs, ManArgs};
 use crate::atomic;
 use crate::exit::Exit;
 use crate::io::Io;
-use crate::output::deliver;
+use crate::output::deliver_exact;
 use crate::stop::{Stop, plain};
 
 /// Prints a completion script.
@@ -20,7 +20,7 @@ pub(crate) fn completions(args: &CompletionsArgs, io: &mut Io<'_>) -> Result<Exi
     let mut command = Cli::whole();
     clap_complete::generate(args.shell, &mut command, "vmdisk", &mut script);
     let script = lists::complete(args.shell, &String::from_utf8_lossy(&script), &command);
-    deliver(io, None, &script)?;
+    deliver_exact(io, None, &script)?;
     Ok(Exit::Clean)
 }
 
@@ -31,7 +31,7 @@ pub(crate) fn man(args: &ManArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
     match &args.directory {
         None => {
             let page = page(command)?;
-            deliver(io, None, &String::from_utf8_lossy(&page))?;
+            deliver_exact(io, None, &String::from_utf8_lossy(&page))?;
         }
         Some(directory) => {
             fs::create_dir_all(directory)

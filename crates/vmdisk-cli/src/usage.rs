@@ -2,12 +2,14 @@
 
 use std::borrow::Cow;
 use std::ffi::OsString;
+use std::path::Path;
 
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use vmdisk::plan::shell_word;
 
 use crate::exit::Exit;
 use crate::io::Io;
-use crate::output::deliver;
+use crate::output::deliver_exact;
 use crate::sanitize;
 use crate::stop::Stop;
 
@@ -56,7 +58,7 @@ pub(crate) fn end(
         io.say(&text);
         return Ok(Exit::CouldNot);
     }
-    deliver(io, None, &text)?;
+    deliver_exact(io, None, &text)?;
     Ok(Exit::Clean)
 }
 
@@ -69,6 +71,10 @@ const INSTEAD: &[(&[&str], &str)] = &[
     (&["fix"], "use `vmdisk lint --fix`"),
     (&["rule"], "use `vmdisk rules`, or `vmdisk explain RULE`"),
     (&["-f"], "use `--format FORMAT`"),
+    (
+        &["--watch", "-w"],
+        "use a program that runs commands on changes, such as `entr`, or `vmdisk lsp` in an editor",
+    ),
     (&["--json"], "use `--format json`"),
     (
         &["-r", "-R", "--recursive"],
@@ -98,6 +104,47 @@ fn instead(error: &clap::Error) -> Option<&'static str> {
     })
 }
 
+/// Arguments that are often left out, each with what to write.
+const REQUIRED: &[(&str, &str)] = &[
+    (
+        "--size <SIZE>",
+        "such as `vmdisk advise --size 100G --live`",
+    ),
+    (
+        "<RULE|WORDS>...",
+        "words of a message or a question, such as `vmdisk explain no space left`; `vmdisk rules` lists the rules",
+    ),
+    (
+        "<SHELL>",
+        "such as `vmdisk completions bash`; `vmdisk completions --help` lists the shells",
+    ),
+    (
+        "<FORMAT>",
+        "such as `vmdisk schema facts`; `vmdisk schema --help` lists the formats",
+    ),
+];
+
+/// The remedy for a missing argument, or for a file in place of a command.
+fn missing(error: &clap::Error) -> Option<String> {
+    match (
+        error.kind(),
+        error.get(ContextKind::InvalidArg),
+        error.get(ContextKind::InvalidSubcommand),
+    ) {
+        (ErrorKind::MissingRequiredArgument, Some(ContextValue::Strings(missing)), _) => {
+            let row = REQUIRED
+                .iter()
+                .find(|(argument, _)| missing.iter().any(|it| it == argument));
+            row.map(|(_, example)| (*example).to_owned())
+        }
+        (ErrorKind::InvalidSubcommand, _, Some(ContextValue::String(word))) => {
+            let is_file = Path::new(word).exists();
+            is_file.then(|| format!("use `vmdisk lint {}`", shell_word(word)))
+        }
+        _ => None,
+    }
+}
+
 /// Adds what to do to messages that clap leaves without it, and drops lists that fill a screen.
 fn advise(error: &mut clap::Error) {
     let has_long_list = matches!(
@@ -111,15 +158,18 @@ fn advise(error: &mut clap::Error) {
     let is_repeated = error.get(ContextKind::InvalidArg) == error.get(ContextKind::PriorArg);
     let tip = if let Some(tip) = instead(error) {
         error.remove(ContextKind::SuggestedSubcommand);
+        tip.to_owned()
+    } else if let Some(tip) = missing(error) {
+        error.remove(ContextKind::SuggestedSubcommand);
         tip
     } else if has_long_list {
         error.remove(ContextKind::ValidValue);
-        "`vmdisk rules` lists the rules and their groups"
+        "`vmdisk rules` lists the rules and their groups".to_owned()
     } else if is_of_target && is_repeated {
-        "join versions with commas: --target qemu=10.0,libvirt=11.3"
+        "join versions with commas: --target qemu=10.0,libvirt=11.3".to_owned()
     } else {
         return;
     };
-    let tips = vec![tip.to_owned().into()];
+    let tips = vec![tip.into()];
     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
 }

@@ -141,7 +141,11 @@ pub(crate) fn choose(
             Ok(starts.swap_remove(nth))
         }
         _ => {
-            let title = format!("the file starts QEMU in {} ways", starts.len());
+            let number = starts.len();
+            let title = match starts[0].is_guest_of_its_own() {
+                true => format!("the input has {number} guests"),
+                false => format!("the file starts QEMU in {number} ways"),
+            };
             let message = Message::error(title)
                 .notes(list(None))
                 .help("choose one with `--start`".to_owned());

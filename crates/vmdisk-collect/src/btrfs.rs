@@ -65,30 +65,26 @@ impl Registry {
             root.number(&path)
         };
         let checksum = format!("{at}/checksum");
-        let policy = format!("{at}/read_policy");
         Btrfs {
-            data_profile: profiles(root, &at, "data"),
-            meta_profile: profiles(root, &at, "metadata"),
+            data_profile: data_profiles(root, &at),
             // `crc32c (crc32c-x86)`: the driver in parentheses does not matter.
             checksum: root.fact(&checksum, |text| {
                 text.split_whitespace().next().map(str::to_owned)
             }),
             sectorsize: number("sectorsize"),
-            // `[pid]`, or with more choices `[pid] round-robin:262144 devid:1`.
-            read_policy: root.chosen(&policy),
         }
     }
 }
 
 /// Returns the profiles in use, each of which has a directory; during a balance there are two.
-fn profiles(root: &Root, at: &str, class: &str) -> Fact<Vec<String>> {
+fn data_profiles(root: &Root, at: &str) -> Fact<Vec<String>> {
     let at = format!("{at}/allocation");
     let mixed = format!("{at}/mixed");
     // Small filesystems may store data and metadata together.
     let directory = if root.exists(&mixed) {
         mixed
     } else {
-        format!("{at}/{class}")
+        format!("{at}/data")
     };
     match root.names(&directory) {
         Ok(names) => Fact::Known(names.into_iter().filter(|name| is_profile(name)).collect()),

@@ -162,11 +162,11 @@ fn memory_max_of(root: &Root, hierarchy: &Hierarchy, at: &str) -> Fact<u64> {
     /// Version 1 uses numbers above this for no limit.
     const NO_LIMIT: u64 = 1 << 62;
     match root.text(&file) {
-        Ok(text) if text.trim() == "max" => Fact::Absent,
-        Ok(text) => match text.trim().parse() {
+        Ok(text) if text == "max" => Fact::Absent,
+        Ok(text) => match text.parse() {
             Ok(NO_LIMIT..) => Fact::Absent,
             Ok(bytes) => Fact::Known(bytes),
-            Err(_) => Fact::unknown(Reason::Parse, format!("{file}: '{}'", text.trim())),
+            Err(_) => Fact::unknown(Reason::Parse, format!("{file}: '{text}'")),
         },
         Err(error) if missing(&error) => Fact::Absent,
         Err(error) => Fact::Unknown(obstacle(&file, &error)),

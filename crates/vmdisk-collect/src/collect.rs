@@ -25,6 +25,7 @@ use crate::record::{ANSWERS, RECORDING, RecordedRequest};
 use crate::request::{FactGroup, Request};
 use crate::root::Root;
 use crate::secrets::without_secrets;
+use crate::sysfs;
 use crate::trial;
 
 /// Collects facts. Never fails as a whole: facts that could not be collected are unknown with a reason, or listed in `errors`.
@@ -133,7 +134,6 @@ fn collect_host(root: &Root, request: &Request, facts: &mut Facts) {
     facts.memory = memory::memory(root);
     facts.lsm = host::security_modules(root);
     facts.security = host::security(root);
-    facts.services = host::services(root);
     let packages = Packages::read(root);
     let run = request
         .groups
@@ -257,10 +257,11 @@ impl Paths<'_> {
             .collect();
         let names = self.root.names("/sys/class/block").unwrap_or_default();
         for name in names.iter().filter(|name| name.starts_with("loop")) {
-            let file = self
-                .root
-                .text(format!("/sys/class/block/{name}/loop/backing_file"));
-            if file.is_ok_and(|file| files.contains(file.as_str())) {
+            let file = sysfs::backing_file(self.root, name);
+            if file
+                .value()
+                .is_some_and(|file| files.contains(file.as_str()))
+            {
                 devices.add_requested(name);
             }
         }

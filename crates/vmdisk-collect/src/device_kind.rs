@@ -72,19 +72,6 @@ fn is_hidden(name: &str) -> bool {
         .any(|part| unnumbered.rsplit('_').next() == Some(part) && unnumbered.contains('_'))
 }
 
-/// Returns the creator of a device mapper device, from its UUID; the rest of the UUID identifies hosts and is dropped.
-pub(crate) fn maker(uuid: &str) -> String {
-    let mut parts = uuid.split('-');
-    match (parts.next(), parts.next()) {
-        (Some("CRYPT"), Some(kind)) => format!("CRYPT-{kind}"),
-        (Some(first), _) if first.starts_with("part") && uuid.contains("-mpath-") => {
-            "mpath".to_owned()
-        }
-        (Some(first), _) => first.to_owned(),
-        (None, _) => String::new(),
-    }
-}
-
 /// Splits a device mapper name into group and volume, whose dashes are doubled; a layer suffix is dropped.
 pub(crate) fn group_and_volume(name: &str) -> Option<(String, String)> {
     let mut parts = vec![String::new()];
@@ -192,9 +179,6 @@ mod tests {
         assert_eq!(kind("part1-mpath-3600"), BlockKind::MultipathPartition);
         assert_eq!(kind("party-mpath-3600"), BlockKind::DeviceMapper);
         assert_eq!(kind(""), BlockKind::DeviceMapper);
-        assert_eq!(maker("CRYPT-LUKS2-0123-c1"), "CRYPT-LUKS2");
-        assert_eq!(maker(VOLUME), "LVM");
-        assert_eq!(maker("part1-mpath-3600"), "mpath");
     }
 
     #[test]

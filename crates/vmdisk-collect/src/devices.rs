@@ -15,7 +15,7 @@ use crate::mountinfo::MountTable;
 use crate::obstacle::{fact_of, missing, obstacle};
 use crate::root::Root;
 use crate::sysfs::{
-    directory, flag, loop_file, md, model, names_in, numa_node, partitions, queue, running, sectors,
+    directory, flag, loop_file, md, model, names_in, partitions, queue, running, sectors,
 };
 
 /// Maximum number of devices above or below one device.
@@ -241,7 +241,6 @@ impl<'a> Devices<'a> {
                 Fact::Absent
             },
             model: model(root, &whole),
-            numa_node: numa_node(root, &whole),
             paths_up: if kind == BlockKind::Multipath {
                 Fact::Known(running(root, &slaves))
             } else {
@@ -324,7 +323,6 @@ impl<'a> Devices<'a> {
             Some(name.to_owned())
         });
         let uuid = text("uuid").unwrap_or_default();
-        let uuid = uuid.trim();
         let below: Vec<LayerBelow> = slaves
             .iter()
             .map(|slave| {
@@ -332,24 +330,16 @@ impl<'a> Devices<'a> {
                     .root
                     .text(format!("{}/dm/uuid", directory(slave)))
                     .unwrap_or_default();
-                LayerBelow::of_uuid(uuid.trim())
+                LayerBelow::of_uuid(&uuid)
             })
             .collect();
-        let kind = device_kind::of_mapper(uuid, mapped.value().map_or("", String::as_str), &below);
+        let kind = device_kind::of_mapper(&uuid, mapped.value().map_or("", String::as_str), &below);
         let lvm = if kind.is_lvm() {
             Fact::Known(self.lvm(&mapped, &kind, slaves))
         } else {
             Fact::Absent
         };
-        let uuid_prefix = Fact::or_absent((!uuid.is_empty()).then(|| device_kind::maker(uuid)));
-        (
-            kind,
-            Fact::Known(Dm {
-                name: mapped,
-                uuid_prefix,
-            }),
-            lvm,
-        )
+        (kind, Fact::Known(Dm { name: mapped }), lvm)
     }
 
     /// Returns what names and layers show of a logical volume without LVM's tools, which need root.
@@ -378,7 +368,7 @@ impl<'a> Devices<'a> {
                         .root
                         .text(format!("{}/dm/name", directory(slave)))
                         .ok()?;
-                    device_kind::group_and_volume(name.trim()).map(|(_, pool)| Fact::Known(pool))
+                    device_kind::group_and_volume(&name).map(|(_, pool)| Fact::Known(pool))
                 })
                 .unwrap_or_default()
         } else {

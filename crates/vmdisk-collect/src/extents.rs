@@ -1,4 +1,4 @@
-//! The extents of a file, from FIEMAP: their number, and whether they are shared, compressed or preallocated.
+//! The extents of a file, from FIEMAP: their number, and whether they are shared or preallocated.
 
 #![allow(
     unsafe_code,
@@ -21,7 +21,6 @@ pub(crate) struct Extents {
     pub(crate) count: Fact<u64>,
     pub(crate) is_capped: Fact<bool>,
     pub(crate) shared: Fact<bool>,
-    pub(crate) compressed: Fact<bool>,
     pub(crate) unwritten: Fact<u64>,
 }
 
@@ -32,7 +31,6 @@ impl Extents {
             count: Fact::Unknown(unknown.clone()),
             is_capped: Fact::Unknown(unknown.clone()),
             shared: Fact::Unknown(unknown.clone()),
-            compressed: Fact::Unknown(unknown.clone()),
             unwritten: Fact::Unknown(unknown.clone()),
         }
     }
@@ -43,7 +41,6 @@ impl Extents {
             count: Fact::Absent,
             is_capped: Fact::Absent,
             shared: Fact::Absent,
-            compressed: Fact::Absent,
             unwritten: Fact::Absent,
         }
     }
@@ -154,7 +151,6 @@ struct Counter {
     /// The device offset at which an extent would continue the current piece.
     next: Option<u64>,
     shared: bool,
-    compressed: bool,
     unwritten: u64,
 }
 
@@ -171,7 +167,6 @@ impl Counter {
         let has = |flag: u32| flags & flag != 0;
         self.looked_at += 1;
         self.shared |= has(SHARED);
-        self.compressed |= has(ENCODED);
         if has(UNWRITTEN) {
             self.unwritten = self.unwritten.saturating_add(length);
         }
@@ -193,7 +188,6 @@ impl Counter {
             count: Fact::Known(self.pieces),
             is_capped: Fact::Known(is_capped),
             shared: Fact::Known(self.shared),
-            compressed: Fact::Known(self.compressed),
             unwritten: Fact::Known(self.unwritten),
         }
     }
@@ -242,7 +236,6 @@ mod tests {
     fn a_flag_of_any_extent_applies_to_the_file() {
         let extents = extents_of(&[(0, 8, 0), (8, 16, UNWRITTEN), (24, 8, SHARED | LAST)]);
         assert_eq!(extents.shared, Fact::Known(true));
-        assert_eq!(extents.compressed, Fact::Known(false));
         assert_eq!(extents.unwritten, Fact::Known(16));
         assert_eq!(extents.count, Fact::Known(1));
     }

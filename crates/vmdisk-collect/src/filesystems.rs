@@ -154,8 +154,6 @@ pub(crate) fn mount(line: &MountLine) -> Mount {
         } else {
             Fact::Known(without_user(&line.source))
         },
-        source_dev: Fact::Known(line.device),
-        subvol: Fact::Known(line.root.clone()),
         fs: Fact::NotCollected,
         options,
     }

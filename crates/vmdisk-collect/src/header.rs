@@ -71,8 +71,7 @@ fn facts(header: &Header) -> ImageHeader {
             image.dirty = Fact::Known(qcow2.incompatible.dirty());
             image.corrupt = Fact::Known(qcow2.incompatible.corrupt());
             image.lazy = Fact::Known(qcow2.compatible.lazy_refcounts());
-            image.bitmaps = Fact::Known(qcow2.autoclear.bitmaps());
-            image.snapshots = Fact::Known(qcow2.snapshots.entries);
+            image.snapshots = Fact::Known(qcow2.snapshots);
             image.refcount_bits = match 1_u32.checked_shl(qcow2.refcount_order) {
                 Some(bits) => Fact::Known(bits),
                 None => Fact::unknown(
@@ -99,18 +98,16 @@ fn facts(header: &Header) -> ImageHeader {
                         "the header requires an external data file but does not name it",
                     ),
                 };
-                image.data_file_raw = Fact::Known(qcow2.autoclear.raw_external_data());
             }
         }
-        Header::Unchecked(qcow) if qcow.format == ImageFormat::Qcow => {
+        Header::Other(qcow) if qcow.format == ImageFormat::Qcow => {
             image.version = Fact::Known(1);
             if qcow.is_encrypted {
                 image.encryption = Fact::Known("aes".to_owned());
             }
         }
-        Header::Luks1(_) => image.version = Fact::Known(1),
-        Header::Luks2(_) => image.version = Fact::Known(2),
-        Header::Unchecked(_) | Header::Raw(_) => {}
+        Header::Luks { version, .. } => image.version = Fact::Known(u32::from(*version)),
+        Header::Other(_) | Header::Raw { .. } => {}
     }
     image
 }

@@ -262,8 +262,7 @@ pub(crate) fn security_modules(root: &Root) -> Fact<Vec<String>> {
     let path = "/sys/kernel/security/lsm";
     match root.text(path) {
         Ok(text) => Fact::Known(
-            text.trim()
-                .split(',')
+            text.split(',')
                 .filter(|name| !name.is_empty())
                 .map(str::to_owned)
                 .collect(),
@@ -274,54 +273,6 @@ pub(crate) fn security_modules(root: &Root) -> Fact<Vec<String>> {
         ),
         Err(error) => Fact::Unknown(obstacle(path, &error)),
     }
-}
-
-/// Units that maintain disks.
-const UNITS: [&str; 7] = [
-    "fstrim.timer",
-    "lvm2-monitor.service",
-    "dm-event.socket",
-    "mdmonitor.service",
-    "mdcheck_start.timer",
-    "smartmontools.service",
-    "smartd.service",
-];
-
-/// Returns which maintenance units are enabled, from systemd's files; querying systemd would start a program.
-pub(crate) fn services(root: &Root) -> BTreeMap<String, Fact<String>> {
-    let directories = [
-        "/etc/systemd/system",
-        "/usr/lib/systemd/system",
-        "/lib/systemd/system",
-    ];
-    let installed = |unit: &str| {
-        let mut directories = directories.iter();
-        directories.any(|directory| root.exists(format!("{directory}/{unit}")))
-    };
-    let wanted = |unit: &str| {
-        directories.iter().any(|directory| {
-            let wants = root.names(directory).unwrap_or_default();
-            let wants = wants
-                .iter()
-                .filter(|name| name.ends_with(".wants") || name.ends_with(".requires"));
-            wants
-                .into_iter()
-                .any(|name| root.is_named(format!("{directory}/{name}/{unit}")))
-        })
-    };
-    UNITS
-        .iter()
-        .map(|unit| {
-            let state = if wanted(unit) {
-                Fact::Known("enabled".to_owned())
-            } else if installed(unit) {
-                Fact::Known("disabled".to_owned())
-            } else {
-                Fact::Absent
-            };
-            ((*unit).to_owned(), state)
-        })
-        .collect()
 }
 
 #[cfg(test)]

@@ -30,9 +30,9 @@ mod drivers;
 mod extents;
 mod filesystems;
 mod firmware;
+mod free;
 mod header;
 mod host;
-mod image_file;
 mod inspection;
 mod io_uring;
 mod kvm;
@@ -61,7 +61,10 @@ mod write;
 mod zfs;
 
 pub use collect::collect;
-pub use image_file::{FileIdentity, ImageFile, ImageFileError, read_image};
+pub use free::{DeviceCheck, DeviceRefusal, DeviceState, Refused, device_state};
+/// For programs of this repository that hold a device while they use it.
+#[doc(hidden)]
+pub use free::{DeviceIdentity, END_BYTES, HeldDevice};
 pub use record::RECORDING;
 pub use request::{FactGroup, Request};
 pub use secrets::without_secrets;

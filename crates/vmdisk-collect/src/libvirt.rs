@@ -97,14 +97,10 @@ fn qemu_conf(root: &Root) -> Fact<QemuConf> {
         user: word("user"),
         group: word("group"),
         dynamic_ownership: number("dynamic_ownership").map(|number| number != 0),
-        remember_owner: number("remember_owner").map(|number| number != 0),
         security_driver: list("security_driver"),
         namespaces: list("namespaces"),
-        lock_manager: word("lock_manager"),
         seccomp_sandbox: number("seccomp_sandbox"),
         cgroup_device_acl: list("cgroup_device_acl"),
-        hugetlbfs_mount: list("hugetlbfs_mount"),
-        pr_helper: word("pr_helper"),
     })
 }
 
@@ -165,14 +161,14 @@ pub(crate) fn memlock(root: &Root) -> Fact<u64> {
         let Some(pid) = root
             .text(format!("/run/{daemon}.pid"))
             .ok()
-            .and_then(|text| text.trim().parse::<u32>().ok())
+            .and_then(|text| text.parse::<u32>().ok())
         else {
             continue;
         };
         // The process id may be reused by now.
         let is_it = root
             .text(format!("/proc/{pid}/comm"))
-            .is_ok_and(|name| name.trim() == daemon);
+            .is_ok_and(|name| name == daemon);
         if is_it {
             return crate::memlock::soft_limit(root, &format!("/proc/{pid}/limits"));
         }

@@ -11,7 +11,7 @@ use crate::process::ProgramQuery;
 use crate::root::Root;
 
 const COLUMNS: &str = "vg_name,lv_name,segtype,lv_size,chunk_size,zero,discards,pool_lv,origin,data_percent,metadata_percent,\
-lv_when_full,thin_count,lv_health_status,vg_extent_size,lv_kernel_major,lv_kernel_minor";
+lv_when_full,thin_count,lv_health_status,lv_kernel_major,lv_kernel_minor,vg_free";
 
 /// One line of `lvs --reportformat json`; every value is text.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -31,9 +31,9 @@ struct LvsRow {
     lv_when_full: String,
     thin_count: String,
     lv_health_status: String,
-    vg_extent_size: String,
     lv_kernel_major: String,
     lv_kernel_minor: String,
+    vg_free: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -235,11 +235,8 @@ impl Volumes {
             } else {
                 Fact::Absent
             },
-            extent_size: row
-                .vg_extent_size
-                .parse()
-                .map_or(Fact::NotCollected, Fact::Known),
             health: word(&row.lv_health_status),
+            vg_free: free_of_group(row.vg_free.as_deref()),
         });
     }
 }
@@ -265,8 +262,8 @@ fn mark(device: &mut BlockDevice, unknown: &Unknown) {
         snapshots,
         virtual_bytes,
         autoextend_threshold,
-        extent_size,
         health,
+        vg_free,
     } = lvm;
     fill(segtype, unknown);
     fill(origin, unknown);
@@ -280,8 +277,8 @@ fn mark(device: &mut BlockDevice, unknown: &Unknown) {
     fill(snapshots, unknown);
     fill(virtual_bytes, unknown);
     fill(autoextend_threshold, unknown);
-    fill(extent_size, unknown);
     fill(health, unknown);
+    fill(vg_free, unknown);
 }
 
 fn fill<T>(fact: &mut Fact<T>, unknown: &Unknown) {
@@ -294,6 +291,15 @@ fn bare(name: &str) -> &str {
     name.strip_prefix('[')
         .and_then(|name| name.strip_suffix(']'))
         .unwrap_or(name)
+}
+
+/// A recording of an older version has no such column.
+fn free_of_group(text: Option<&str>) -> Fact<u64> {
+    match text.map(str::parse) {
+        None => Fact::NotCollected,
+        Some(Ok(bytes)) => Fact::Known(bytes),
+        Some(Err(_)) => Fact::unknown(Reason::Parse, "vg_free of lvs"),
+    }
 }
 
 fn word(text: &str) -> Fact<String> {
@@ -315,7 +321,7 @@ mod tests {
 
     const LVS: &str = r#"{"report": [{"lv": [
         {"vg_name":"vg","lv_name":"thin1","segtype":"thin","lv_size":"1073741824","chunk_size":"0","zero":"unknown","pool_lv":"pool",
-         "origin":"","data_percent":"12.50","metadata_percent":"","thin_count":"","lv_health_status":"","vg_extent_size":"4194304",
+         "origin":"","data_percent":"12.50","metadata_percent":"","thin_count":"","lv_health_status":"","vg_extent_size":"4194304","vg_free":"1073741824",
          "lv_kernel_major":"253","lv_kernel_minor":"5"},
         {"vg_name":"vg","lv_name":"snap","segtype":"thin","lv_size":"1073741824","chunk_size":"0","zero":"unknown","pool_lv":"pool",
          "origin":"thin1","lv_kernel_major":"-1","lv_kernel_minor":"-1","vg_extent_size":"4194304"},
@@ -357,6 +363,7 @@ mod tests {
         assert_eq!(lvm.virtual_bytes, Fact::Known(2 << 30));
         assert_eq!(lvm.autoextend_threshold, Fact::Known(100));
         assert_eq!(lvm.origin, Fact::Absent);
+        assert_eq!(lvm.vg_free, Fact::Known(1 << 30));
     }
 
     #[test]
@@ -373,6 +380,7 @@ mod tests {
         let lvm = filled(device("pool_tdata", 2, BlockKind::LvmThinData));
         assert_eq!(lvm.zero, Fact::Absent);
         assert_eq!(lvm.discards, Fact::Absent);
+        assert_eq!(lvm.vg_free, Fact::NotCollected);
     }
 
     #[test]

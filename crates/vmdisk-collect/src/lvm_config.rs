@@ -15,13 +15,9 @@ const QUERY: ProgramQuery = ProgramQuery {
     arguments: &[
         "--type",
         "full",
-        "devices/issue_discards",
         "devices/scan_lvs",
         "devices/use_devicesfile",
         "activation/thin_pool_autoextend_threshold",
-        "activation/thin_pool_autoextend_percent",
-        "allocation/thin_pool_zero",
-        "allocation/thin_pool_discards",
     ],
     recorded: "/vmdisk/lvmconfig",
 };
@@ -36,13 +32,9 @@ pub(crate) fn ask(root: &Root, limit: Duration) -> LvmConfig {
 
 fn unknown_config(unknown: &Unknown) -> LvmConfig {
     LvmConfig {
-        issue_discards: Fact::Unknown(unknown.clone()),
         scan_lvs: Fact::Unknown(unknown.clone()),
         use_devicesfile: Fact::Unknown(unknown.clone()),
         thin_pool_autoextend_threshold: Fact::Unknown(unknown.clone()),
-        thin_pool_autoextend_percent: Fact::Unknown(unknown.clone()),
-        thin_pool_zero: Fact::Unknown(unknown.clone()),
-        thin_pool_discards: Fact::Unknown(unknown.clone()),
     }
 }
 
@@ -61,12 +53,12 @@ fn read(text: &str) -> LvmConfig {
         )
     };
     // Older versions of LVM do not have all settings.
-    let number = |name: &str| match get(name) {
+    const THRESHOLD: &str = "thin_pool_autoextend_threshold";
+    let threshold = match get(THRESHOLD) {
         None => Fact::Absent,
-        Some(value) => match value.parse() {
-            Ok(number) => Fact::Known(number),
-            Err(_) => wrong(name, value),
-        },
+        Some(value) => value
+            .parse()
+            .map_or_else(|_| wrong(THRESHOLD, value), Fact::Known),
     };
     // `n` is printed as written, and means 0.
     let flag = |name: &str| match get(name) {
@@ -76,14 +68,9 @@ fn read(text: &str) -> LvmConfig {
         Some(value) => wrong(name, value).and_then(|_: u32| Fact::NotCollected),
     };
     LvmConfig {
-        issue_discards: flag("issue_discards"),
         scan_lvs: flag("scan_lvs"),
         use_devicesfile: flag("use_devicesfile"),
-        thin_pool_autoextend_threshold: number("thin_pool_autoextend_threshold"),
-        thin_pool_autoextend_percent: number("thin_pool_autoextend_percent"),
-        thin_pool_zero: flag("thin_pool_zero"),
-        thin_pool_discards: get("thin_pool_discards")
-            .map_or(Fact::Absent, |word| Fact::Known(word.to_owned())),
+        thin_pool_autoextend_threshold: threshold,
     }
 }
 
@@ -94,23 +81,14 @@ mod tests {
     #[test]
     fn settings_are_parsed_with_and_without_sections() {
         // The output of LVM 2.03.16, and the output for a file with sections.
-        let flat = "issue_discards=0\nscan_lvs=1\nthin_pool_zero=\"n\"\nthin_pool_autoextend_threshold=100\n\
-                    thin_pool_discards=\"passdown\"\nuse_devicesfile=0\n";
-        let nested = "devices {\n\tissue_discards=0\n\tscan_lvs=1\n\tuse_devicesfile=0\n}\n\
-                      allocation {\n\tthin_pool_zero=\"n\"\n\tthin_pool_discards=\"passdown\"\n}\n\
+        let flat = "scan_lvs=\"n\"\nthin_pool_autoextend_threshold=100\nuse_devicesfile=0\n";
+        let nested = "devices {\n\tscan_lvs=\"n\"\n\tuse_devicesfile=0\n}\n\
                       activation {\n\tthin_pool_autoextend_threshold=100\n}\n";
         for text in [flat, nested] {
             let config = read(text);
-            assert_eq!(config.issue_discards, Fact::Known(false));
-            assert_eq!(config.scan_lvs, Fact::Known(true));
-            assert_eq!(config.thin_pool_zero, Fact::Known(false));
+            assert_eq!(config.scan_lvs, Fact::Known(false));
             assert_eq!(config.thin_pool_autoextend_threshold, Fact::Known(100));
-            assert_eq!(config.thin_pool_autoextend_percent, Fact::Absent);
-            assert_eq!(
-                config.thin_pool_discards,
-                Fact::Known("passdown".to_owned())
-            );
         }
-        assert!(read("issue_discards=perhaps").issue_discards.is_unknown());
+        assert!(read("scan_lvs=perhaps").scan_lvs.is_unknown());
     }
 }

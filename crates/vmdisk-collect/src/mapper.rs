@@ -282,7 +282,6 @@ mpatha: 0 524288 multipath 2 0 0 0 1 1 A 0 2 1 8:32 A 0 1 8:48 F 1 1
             kind,
             dm: Fact::Known(Dm {
                 name: Fact::Known(name.to_owned()),
-                ..Dm::default()
             }),
             slaves: slaves.iter().map(|&slave| slave.to_owned()).collect(),
             ..BlockDevice::default()

@@ -24,11 +24,9 @@ pub(crate) fn memory(root: &Root) -> Memory {
         }
         Err(error) => Fact::Unknown(obstacle("/proc/meminfo", error)),
     };
-    let thp = "/sys/kernel/mm/transparent_hugepage/enabled";
     Memory {
         total_bytes: kilobytes("MemTotal"),
         available_bytes: kilobytes("MemAvailable"),
-        thp: root.chosen(thp),
         hugepages: hugepages(root),
     }
 }
@@ -86,16 +84,8 @@ fn node_numbers(root: &Root) -> Vec<u64> {
 pub(crate) fn nodes(root: &Root) -> BTreeMap<u64, NumaNode> {
     let node = |number: u64| {
         let at = format!("{NODES}/node{number}");
-        let (cpus, memory) = (format!("{at}/cpulist"), format!("{at}/meminfo"));
         let node = NumaNode {
-            cpus: root.word(&cpus),
-            memory_bytes: root.fact(&memory, |text| {
-                // `Node 0 MemTotal:       16318440 kB`
-                let total = text
-                    .lines()
-                    .find_map(|line| line.split_once(" MemTotal:").map(|(_, value)| value))?;
-                bytes(total)
-            }),
+            cpus: root.word(&format!("{at}/cpulist")),
         };
         (number, node)
     };

@@ -30,12 +30,9 @@ pub(crate) fn fact_of<T>(
     parse: impl FnOnce(&str) -> Option<T>,
 ) -> Fact<T> {
     match read {
-        Ok(text) => match parse(text.trim()) {
+        Ok(text) => match parse(&text) {
             Some(value) => Fact::Known(value),
-            None => Fact::unknown(
-                Reason::Parse,
-                format!("{what}: '{}'", shortened(text.trim())),
-            ),
+            None => Fact::unknown(Reason::Parse, format!("{what}: '{}'", shortened(&text))),
         },
         Err(error) if missing(&error) => Fact::Absent,
         Err(error) => Fact::Unknown(obstacle(what, &error)),
@@ -92,9 +89,9 @@ mod tests {
             forbidden,
             Fact::unknown(Reason::Permission, "/sys/x: permission denied")
         );
-        assert_eq!(fact_of("x", Ok("7\n".to_owned()), number), Fact::Known(7));
+        assert_eq!(fact_of("x", Ok("7".to_owned()), number), Fact::Known(7));
         assert_eq!(
-            fact_of("x", Ok("seven\n".to_owned()), number),
+            fact_of("x", Ok("seven".to_owned()), number),
             Fact::unknown(Reason::Parse, "x: 'seven'")
         );
     }

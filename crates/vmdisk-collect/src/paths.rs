@@ -118,7 +118,6 @@ pub(crate) fn unknown_file(path: &str, unknown: &Unknown) -> File {
         extents: extents.count,
         extents_capped: extents.is_capped,
         shared_extents: extents.shared,
-        compressed_extents: extents.compressed,
         unwritten: extents.unwritten,
         label: Fact::Unknown(unknown.clone()),
         qemu_access: Fact::Unknown(unknown.clone()),
@@ -312,13 +311,11 @@ fn pieces(file: &mut File, extents: Extents) {
         count,
         is_capped,
         shared,
-        compressed,
         unwritten,
     } = extents;
     file.extents = count;
     file.extents_capped = is_capped;
     file.shared_extents = shared;
-    file.compressed_extents = compressed;
     file.unwritten = unwritten;
 }
 
@@ -383,13 +380,9 @@ fn live_directory(directory: &mut Directory, real: &Path) -> RealPath {
     place
 }
 
-/// STATX_DIO_READ_ALIGN (Linux 6.14).
-const DIO_READ_ALIGN: StatxFlags = StatxFlags::from_bits_retain(0x2_0000);
-
 fn statx(real: &Path) -> io::Result<Statx> {
     // Not STATX_MNT_ID_UNIQUE, which does not appear in mountinfo.
-    let wanted =
-        StatxFlags::BASIC_STATS | StatxFlags::MNT_ID | StatxFlags::DIOALIGN | DIO_READ_ALIGN;
+    let wanted = StatxFlags::BASIC_STATS | StatxFlags::MNT_ID | StatxFlags::DIOALIGN;
     // Do not trigger automounts.
     Ok(rustix::fs::statx(CWD, real, AtFlags::NO_AUTOMOUNT, wanted)?)
 }
@@ -413,11 +406,6 @@ fn alignment(stat: &Statx) -> Dio {
         dioalign: Fact::Known(DioAlign::Set),
         mem: Fact::Known(u64::from(stat.stx_dio_mem_align)),
         off: Fact::Known(u64::from(stat.stx_dio_offset_align)),
-        read_off: if answered(stat, DIO_READ_ALIGN) && stat.stx_dio_read_offset_align != 0 {
-            Fact::Known(u64::from(stat.stx_dio_read_offset_align))
-        } else {
-            Fact::Absent
-        },
         ..Dio::default()
     }
 }

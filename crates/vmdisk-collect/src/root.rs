@@ -85,7 +85,7 @@ impl Root {
         self.base.join(inside.strip_prefix("/").unwrap_or(inside))
     }
 
-    /// Reads a small text file, as in procfs and sysfs; invalid UTF-8 is replaced.
+    /// Reads a small text file, as in procfs and sysfs, without the white space around its text; invalid UTF-8 is replaced.
     pub(crate) fn text(&self, path: impl AsRef<Path>) -> io::Result<String> {
         let path = self.followed(path.as_ref())?;
         if let Some(number) = path.to_str().and_then(|path| self.answers.errors.get(path)) {
@@ -99,10 +99,7 @@ impl Root {
             }
         }
         let bytes = read?;
-        Ok(match String::from_utf8(bytes) {
-            Ok(text) => text,
-            Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
-        })
+        Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
     }
 
     /// Parses a small file as a fact: absent if it does not exist, unknown if it cannot be read or parsed.
@@ -150,15 +147,6 @@ impl Root {
         } else {
             self.resolve(path.as_ref()).is_ok()
         }
-    }
-
-    /// Returns true if an entry exists, including a dangling link.
-    pub(crate) fn is_named(&self, path: impl AsRef<Path>) -> bool {
-        let path = path.as_ref();
-        if let Some(recorder) = &self.recorder {
-            recorder.entry(path);
-        }
-        fs::symlink_metadata(self.host(path)).is_ok()
     }
 
     /// Resolves all symbolic links, each within the tree.

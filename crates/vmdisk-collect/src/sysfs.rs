@@ -1,7 +1,5 @@
 //! Attributes of block devices in sysfs.
 
-use std::path::Path;
-
 use vmdisk_facts::blockdev::{LoopFile, Md, Queue};
 use vmdisk_facts::{BlockKind, Fact};
 
@@ -99,8 +97,12 @@ pub(crate) fn md(root: &Root, name: &str) -> Fact<Md> {
         }),
         chunk: root.number(&file("chunk_size")),
         sync: root.word(&file("sync_action")),
-        consistency: root.word(&file("consistency_policy")),
     })
+}
+
+/// The file under a loop device, as the kernel names it.
+pub(crate) fn backing_file(root: &Root, name: &str) -> Fact<String> {
+    root.word(&format!("{}/loop/backing_file", directory(name)))
 }
 
 pub(crate) fn loop_file(root: &Root, name: &str, kind: &BlockKind) -> Fact<LoopFile> {
@@ -108,7 +110,7 @@ pub(crate) fn loop_file(root: &Root, name: &str, kind: &BlockKind) -> Fact<LoopF
         return Fact::Absent;
     }
     let at = format!("{}/loop", directory(name));
-    let backing = root.word(&format!("{at}/backing_file"));
+    let backing = backing_file(root, name);
     if backing.is_absent() {
         // The loop device is not set up.
         return Fact::Absent;
@@ -130,8 +132,6 @@ pub(crate) fn model(root: &Root, name: &str) -> Fact<String> {
     let part = |file: &str| {
         root.text(format!("{}/device/{file}", directory(name)))
             .unwrap_or_default()
-            .trim()
-            .to_owned()
     };
     let model = part("model");
     if model.is_empty() {
@@ -146,26 +146,11 @@ pub(crate) fn model(root: &Root, name: &str) -> Fact<String> {
     }
 }
 
-/// Returns the NUMA node of the nearest parent bus device that has one.
-pub(crate) fn numa_node(root: &Root, name: &str) -> Fact<u32> {
-    let Ok(real) = root.resolve(Path::new(&format!("{}/device", directory(name)))) else {
-        return Fact::Absent;
-    };
-    let found = real
-        .ancestors()
-        .take_while(|directory| directory.starts_with("/sys/devices"))
-        .find_map(|directory| root.text(directory.join("numa_node")).ok());
-    match found.as_deref().map(str::trim).map(str::parse::<i64>) {
-        Some(Ok(node)) => u32::try_from(node).map_or(Fact::Absent, Fact::Known),
-        Some(Err(_)) | None => Fact::Absent,
-    }
-}
-
 /// Counts the running paths of a multipath device.
 pub(crate) fn running(root: &Root, slaves: &[String]) -> u32 {
     let running = slaves.iter().filter(|slave| {
         let state = root.text(format!("{}/device/state", directory(slave)));
-        matches!(state.as_deref().map(str::trim), Ok("running" | "live"))
+        matches!(state.as_deref(), Ok("running" | "live"))
     });
     u32::try_from(running.count()).unwrap_or(u32::MAX)
 }

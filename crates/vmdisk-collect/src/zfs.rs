@@ -98,10 +98,9 @@ fn mark_dataset(zfs: &mut Zfs, unknown: &Unknown) {
         direct,
         sync,
         recordsize,
-        primarycache,
         compression,
     } = zfs;
-    for text in [direct, sync, primarycache, compression] {
+    for text in [direct, sync, compression] {
         *text = Fact::Unknown(unknown.clone());
     }
     *recordsize = Fact::Unknown(unknown.clone());
@@ -112,10 +111,9 @@ fn mark_volume(zvol: &mut Zvol, unknown: &Unknown) {
         dataset: _,
         volblocksize,
         sync,
-        primarycache,
         compression,
     } = zvol;
-    for text in [sync, primarycache, compression] {
+    for text in [sync, compression] {
         *text = Fact::Unknown(unknown.clone());
     }
     *volblocksize = Fact::Unknown(unknown.clone());
@@ -162,13 +160,11 @@ impl<'a> Properties<'a> {
             direct,
             sync,
             recordsize,
-            primarycache,
             compression,
         } = zfs;
         *direct = self.text(dataset, "direct");
         *sync = self.text(dataset, "sync");
         *recordsize = self.number(dataset, "recordsize");
-        *primarycache = self.text(dataset, "primarycache");
         *compression = self.text(dataset, "compression");
     }
 
@@ -177,12 +173,10 @@ impl<'a> Properties<'a> {
             dataset,
             volblocksize,
             sync,
-            primarycache,
             compression,
         } = zvol;
         *volblocksize = self.number(dataset, "volblocksize");
         *sync = self.text(dataset, "sync");
-        *primarycache = self.text(dataset, "primarycache");
         *compression = self.text(dataset, "compression");
     }
 }
@@ -193,7 +187,7 @@ mod tests {
 
     /// In the format of zfs-get(8) with `-Hp`; not from a real ZFS.
     const GET: &str = "tank/img\ttype\tfilesystem\ntank/img\trecordsize\t131072\ntank/img\tsync\tdisabled\n\
-                       tank/img\tprimarycache\tmetadata\ntank/img\tcompression\tlz4\ntank/img\tvolsize\t-\n\
+                       tank/img\tcompression\tlz4\ntank/img\tvolsize\t-\n\
                        tank/img\tdirect\tstandard\ntank/vm1\tvolblocksize\t16384\ntank/vm1\tsync\tstandard\n";
 
     #[test]

@@ -103,9 +103,7 @@ fn a_qemu_reports_its_capabilities() {
     request.groups = BTreeSet::from([FactGroup::Core, FactGroup::Programs]);
     let facts = collect(&request);
     let Some(qemu) = facts.newest_qemu().known() else {
-        let required = std::env::var_os("VMDISK_REAL").is_some_and(|value| value == "require");
-        assert!(!required, "cannot run here: no QEMU is installed");
-        return;
+        return vmdisk_testing::skipped("needs QEMU");
     };
     let version = qemu.version.clone().known().unwrap();
     let table = vmdisk_facts::capability::TABLE.iter();

@@ -69,8 +69,6 @@ facts! {
         pub zvol: Fact<Zvol>,
         /// The drive's vendor and model.
         pub model: Fact<String>,
-        /// The NUMA node it is attached to; absent when it belongs to none.
-        pub numa_node: Fact<u32>,
         /// Paths of a multipath device that are in use, of all it has (`slaves`).
         pub paths_up: Fact<u32>,
     }
@@ -151,8 +149,6 @@ facts! {
     pub struct Dm {
         /// The name under `/dev/mapper`.
         pub name: Fact<String>,
-        /// Who made it: the part of its UUID before the first dash, or `CRYPT-LUKS2`.
-        pub uuid_prefix: Fact<String>,
     }
 }
 
@@ -189,10 +185,10 @@ facts! {
         pub virtual_bytes: Fact<u64>,
         /// The fullness in percent at which LVM extends the pool automatically; 100 is never.
         pub autoextend_threshold: Fact<u32>,
-        /// The volume group's extent size in bytes.
-        pub extent_size: Fact<u64>,
         /// Its defect (`partial`); absent when it has none.
         pub health: Fact<String>,
+        /// Bytes of the volume group that no volume has.
+        pub vg_free: Fact<u64>,
     }
 }
 
@@ -211,8 +207,6 @@ facts! {
         pub chunk: Fact<u64>,
         /// Its current activity (`idle`, `resync`, `recover`, `check`); absent for levels without redundancy.
         pub sync: Fact<String>,
-        /// The method that keeps copies equal after a crash (`resync`, `bitmap`, `journal`, `ppl`); absent for levels without redundancy.
-        pub consistency: Fact<String>,
     }
 }
 

@@ -298,16 +298,12 @@ capabilities! {
     LibvirtIothreadMapping = "libvirt-iothread-mapping", Libvirt (10, 0, 0), Probe::Trial, "libvirt formatdomain";
     /// The iothreads of one virtio-scsi controller.
     LibvirtScsiIothreadMapping = "libvirt-scsi-iothread-mapping", Libvirt (11, 2, 0), Probe::Trial, "libvirt formatdomain";
-    /// libvirt leaves out the raw format node when QEMU is 9.0 or newer.
-    LibvirtDropsRawLayer = "libvirt-drops-raw-layer", Libvirt (11, 3, 0), Probe::Trial, "absent in libvirt 10.0's expected command lines, present in 11.3's; the exact release is unknown";
     /// `discard_no_unref`.
     LibvirtDiscardNoUnref = "libvirt-discard-no-unref", Libvirt (9, 5, 0), Probe::Trial, "libvirt formatdomain";
     /// `<reconnect delay='…'/>` of nbd.
     LibvirtNbdReconnect = "libvirt-nbd-reconnect", Libvirt (9, 2, 0), Probe::Trial, "libvirt NEWS 9.2.0; 9.0 leaves it out";
     /// `<identity>` and `<knownHosts>` of ssh.
     LibvirtSshIdentity = "libvirt-ssh-identity", Libvirt (9, 8, 0), Probe::Trial, "libvirt formatdomain; 9.0 leaves them out";
-    /// `detect_zeroes` applies to every image of a chain, not only to the top one.
-    LibvirtDetectZeroesEveryLayer = "libvirt-detect-zeroes-every-layer", Libvirt (11, 10, 0), Probe::Trial, "libvirt NEWS 11.10.0";
     /// `queue_size`.
     LibvirtQueueSize = "libvirt-queue-size", Libvirt (7, 8, 0), Probe::Trial, "libvirt formatdomain";
     /// `<metadata_cache>`.

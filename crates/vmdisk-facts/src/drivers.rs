@@ -77,8 +77,6 @@ facts! {
         pub volblocksize: Fact<u64>,
         /// The `sync` property.
         pub sync: Fact<String>,
-        /// The `primarycache` property.
-        pub primarycache: Fact<String>,
         /// The `compression` property.
         pub compression: Fact<String>,
     }

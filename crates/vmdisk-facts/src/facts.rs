@@ -1,7 +1,5 @@
 //! The facts file: everything known of one host, as plain data.
 
-use std::collections::BTreeMap;
-
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -88,9 +86,6 @@ pub struct Facts {
     /// The configuration of LVM, which its tools show to root.
     #[serde(default, skip_serializing_if = "is_default")]
     pub lvm_config: LvmConfig,
-    /// Maintenance units by name (`fstrim.timer`): `enabled`, `disabled`, `static`.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub services: BTreeMap<String, Fact<String>>,
     /// The mounts that hold the paths in question.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mounts: Vec<Mount>,
@@ -148,7 +143,6 @@ impl Default for Facts {
             security: Security::default(),
             cgroups: Cgroups::default(),
             lvm_config: LvmConfig::default(),
-            services: BTreeMap::default(),
             mounts: Vec::default(),
             filesystems: Vec::default(),
             dirs: Vec::default(),

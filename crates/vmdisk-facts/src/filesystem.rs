@@ -42,14 +42,10 @@ facts! {
     pub struct Btrfs {
         /// The profiles data is stored with (`single`, `raid1`); two during a balance.
         pub data_profile: Fact<Vec<String>>,
-        /// The profiles metadata is stored with.
-        pub meta_profile: Fact<Vec<String>>,
         /// The checksum algorithm (`crc32c`).
         pub checksum: Fact<String>,
         /// The smallest block in bytes.
         pub sectorsize: Fact<u64>,
-        /// Which copy is read: `pid` for one and the same as long as a process lives. Absent before Linux 5.11.
-        pub read_policy: Fact<String>,
     }
 }
 
@@ -92,8 +88,6 @@ facts! {
         pub sync: Fact<String>,
         /// The `recordsize` property in bytes.
         pub recordsize: Fact<u64>,
-        /// The `primarycache` property.
-        pub primarycache: Fact<String>,
         /// The `compression` property.
         pub compression: Fact<String>,
     }

@@ -49,8 +49,6 @@ facts! {
     pub struct NumaNode {
         /// Its processors, as a list (`0-3,8`); empty when it has memory only.
         pub cpus: Fact<String>,
-        /// Its memory in bytes.
-        pub memory_bytes: Fact<u64>,
     }
 }
 
@@ -121,8 +119,6 @@ facts! {
         pub total_bytes: Fact<u64>,
         /// What could be used without swapping when the facts were collected, in bytes.
         pub available_bytes: Fact<u64>,
-        /// Transparent huge pages: `always`, `madvise`, `never`; absent when the kernel has none.
-        pub thp: Fact<String>,
         /// Huge pages by size in KiB (`2048`, `1048576`).
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         pub hugepages: BTreeMap<u64, HugePagePool>,

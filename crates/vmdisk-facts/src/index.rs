@@ -393,9 +393,14 @@ impl<'a> HostIndex<'a> {
 
     pub(crate) fn own_devices(&self, filesystem: &'a Filesystem) -> Vec<&'a BlockDevice> {
         let devices = filesystem.devices.value().into_iter().flatten();
-        devices
+        let is_here = match &filesystem.kind {
+            // NTFS-3G and others are programs on a device.
+            FsKind::Fuse(_) => true,
             // Memory and the other side of a network have no devices of this host.
-            .filter(|_| !filesystem.kind.is_volatile() && !filesystem.kind.is_elsewhere())
+            kind => !kind.is_volatile() && !kind.is_elsewhere(),
+        };
+        devices
+            .filter(|_| is_here)
             .filter_map(|id| self.device(id))
             .collect()
     }
@@ -681,7 +686,6 @@ fn merged(own: &Dio, around: &Dio, alike: bool) -> Dio {
         dioalign,
         mem,
         off,
-        read_off,
         open,
         nowait_overwrite,
         w512,
@@ -700,7 +704,6 @@ fn merged(own: &Dio, around: &Dio, alike: bool) -> Dio {
         dioalign: dioalign.clone(),
         mem: mem.clone(),
         off: off.clone(),
-        read_off: read_off.clone(),
         open: trial(open, &around.open),
         nowait_overwrite: trial(nowait_overwrite, &around.nowait_overwrite),
         w512: trial(w512, &around.w512),

@@ -245,6 +245,8 @@ known_bad! {
 
     /// io_uring above a logical volume, a ZFS volume, LUKS or a loop device hangs.
     IoUringOnLvm = "io-uring-on-lvm", Kernel (5, 1, 0)..(5, 13, 0), "canonical/lxd issue 10061 and pull requests 9979 and 10064: guests on LVM, and on ZFS above LVM, hang on Linux 5.4 and not on 5.13; Proxmox qemu-server Drive.pm: LVM hangs with its Linux 5.11; io_uring is new in 5.1";
+    /// Direct I/O above a device mapper fails with QEMU before 7.2, which detects too small an alignment of memory.
+    DirectIoMemoryAlignment = "direct-io-memory-alignment", Kernel (6, 0, 0)..(6, 0, 10), "pop-os/pop issue 2670 and pve-edge-kernel issue 341: `Could not read L1 table: Invalid argument` on LUKS and LVM with Linux 6.0, gone with 6.0.10 and with QEMU 7.2";
     /// io_uring on CIFS fails or hangs.
     IoUringOnCifs = "io-uring-on-cifs", Kernel (5, 15, 0)..never, "Proxmox qemu-server Drive.pm, storage_allows_io_uring_default: problems with CIFS since kernel 5.15; no fix is known";
 

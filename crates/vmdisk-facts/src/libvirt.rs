@@ -32,22 +32,14 @@ facts! {
         pub group: Fact<String>,
         /// `dynamic_ownership`: whether libvirt gives images to that user while the guest runs; yes by default.
         pub dynamic_ownership: Fact<bool>,
-        /// `remember_owner`: whether libvirt restores the owner of images afterwards; yes by default.
-        pub remember_owner: Fact<bool>,
         /// `security_driver`: `selinux`, `apparmor`, `none`; by default the one the host has.
         pub security_driver: Fact<Vec<String>>,
         /// `namespaces`: the private namespaces of each QEMU (`mount`); an empty list disables them.
         pub namespaces: Fact<Vec<String>>,
-        /// `lock_manager`: `lockd` or `sanlock`; nothing by default.
-        pub lock_manager: Fact<String>,
         /// `seccomp_sandbox`: 1 on, 0 off, -1 as QEMU has it.
         pub seccomp_sandbox: Fact<i64>,
         /// `cgroup_device_acl`: the device nodes every guest may open besides its own.
         pub cgroup_device_acl: Fact<Vec<String>>,
-        /// `hugetlbfs_mount`: the mounts for huge pages; an empty list means none.
-        pub hugetlbfs_mount: Fact<Vec<String>>,
-        /// `pr_helper`: the program that makes SCSI reservations for guests.
-        pub pr_helper: Fact<String>,
     }
 }
 

@@ -6,19 +6,11 @@ use crate::record::facts;
 facts! {
     /// LVM's settings, as `lvmconfig --type full` gives them: the file's where it has them, else LVM's own.
     pub struct LvmConfig {
-        /// `devices/issue_discards`: whether lvremove and lvreduce discard what they free. It does not affect the discards of guests.
-        pub issue_discards: Fact<bool>,
         /// `devices/scan_lvs`: whether LVM looks for volume groups of guests inside its own volumes.
         pub scan_lvs: Fact<bool>,
         /// `devices/use_devicesfile`: whether LVM uses only the devices that a file lists.
         pub use_devicesfile: Fact<bool>,
         /// `activation/thin_pool_autoextend_threshold`: at which fullness in percent a pool is extended; 100 is never.
         pub thin_pool_autoextend_threshold: Fact<u32>,
-        /// `activation/thin_pool_autoextend_percent`: the extension, in percent of the pool's size.
-        pub thin_pool_autoextend_percent: Fact<u32>,
-        /// `allocation/thin_pool_zero`: whether new pools zero their chunks.
-        pub thin_pool_zero: Fact<bool>,
-        /// `allocation/thin_pool_discards`: the treatment of discards by new pools.
-        pub thin_pool_discards: Fact<String>,
     }
 }

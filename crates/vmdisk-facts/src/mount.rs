@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::blockdev::DeviceNumber;
 use crate::fact::{Fact, Reason};
 use crate::record::facts;
 
@@ -21,10 +20,6 @@ facts! {
         pub fstype: Fact<String>,
         /// The mounted device or export, as the mounter wrote it (`/dev/vda1`, `server:/export`).
         pub source: Fact<String>,
-        /// The device number of the mount. On btrfs it is neither a block device nor the number that stat(2) shows for files.
-        pub source_dev: Fact<DeviceNumber>,
-        /// Which directory of the filesystem is shown; a btrfs subvolume or the origin of a bind mount.
-        pub subvol: Fact<String>,
         /// The id of the filesystem it shows.
         pub fs: Fact<String>,
         /// Options, of the mount and of the filesystem together. `true` is an option without a value, null an

@@ -89,8 +89,6 @@ facts! {
         pub extents_capped: Fact<bool>,
         /// Whether extents are shared with another file or a snapshot, so that the next write copies them.
         pub shared_extents: Fact<bool>,
-        /// Whether extents are stored compressed, so that reading them uses the page cache.
-        pub compressed_extents: Fact<bool>,
         /// Bytes that fallocate(2) reserved and that were never written.
         pub unwritten: Fact<u64>,
         /// Observations of direct I/O on it.
@@ -146,8 +144,6 @@ facts! {
         pub mem: Fact<u64>,
         /// Alignment of offsets and lengths in bytes.
         pub off: Fact<u64>,
-        /// Alignment of offsets for reads, if it differs (Linux 6.14).
-        pub read_off: Fact<u64>,
         /// Whether open(2) accepted O_DIRECT.
         pub open: Fact<TrialOutcome>,
         /// The result of overwriting a written range with RWF_NOWAIT and O_DIRECT.
@@ -281,12 +277,8 @@ facts! {
         pub snapshots: Fact<u32>,
         /// Bits in one reference count.
         pub refcount_bits: Fact<u32>,
-        /// Whether it holds persistent dirty bitmaps that are marked consistent.
-        pub bitmaps: Fact<bool>,
         /// The external file that holds the data, as the header names it without credentials; absent when there is none.
         pub data_file: Fact<String>,
-        /// Whether the external data file can be read as a raw image.
-        pub data_file_raw: Fact<bool>,
         /// The backing image; absent if there is none.
         pub backing: Fact<BackingFact>,
     }

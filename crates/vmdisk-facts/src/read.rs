@@ -14,6 +14,34 @@ pub const MAX_BYTES: usize = 16 * 1024 * 1024;
 /// The most values a facts file may hold, YAML aliases counted out.
 const MAX_VALUES: usize = 2_000_000;
 
+/// Keys of facts that nothing read, and that are no longer collected: files of earlier versions have them.
+const RETIRED: &[&str] = &[
+    "bitmaps",
+    "compressed_extents",
+    "consistency",
+    "data_file_raw",
+    "extent_size",
+    "hugetlbfs_mount",
+    "issue_discards",
+    "lock_manager",
+    "memory_bytes",
+    "meta_profile",
+    "numa_node",
+    "pr_helper",
+    "primarycache",
+    "read_off",
+    "read_policy",
+    "remember_owner",
+    "services",
+    "source_dev",
+    "subvol",
+    "thin_pool_autoextend_percent",
+    "thin_pool_discards",
+    "thin_pool_zero",
+    "thp",
+    "uuid_prefix",
+];
+
 /// Facts that were read, and the parts of the file that were not understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Read {
@@ -209,7 +237,10 @@ fn from_root(root: &Node) -> Result<Read, Failure> {
         let message = "none of the keys is a key of a facts file";
         return Err(Failure::of_file(root, message));
     }
-    warnings.extend(ignored.into_iter().map(|ignored| {
+    let is_retired = |path: &str| RETIRED.contains(&path.rsplit('.').next().unwrap_or(path));
+    let ignored = ignored.into_iter();
+    let ignored = ignored.filter(|ignored| !is_retired(&ignored.path));
+    warnings.extend(ignored.map(|ignored| {
         Warning::new(
             ignored.path,
             match ignored.meant {

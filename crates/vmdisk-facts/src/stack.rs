@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use crate::blockdev::{BlockDevice, BlockKind};
-use crate::fact::Fact;
+use crate::fact::{Fact, Reason};
 use crate::filesystem::{Filesystem, FsKind};
 use crate::index::{HostIndex, MAX_LEVELS, ids_below};
 use crate::mount::Mount;
@@ -73,6 +73,8 @@ pub enum DiscardEffect {
     Dropped(DiscardLoss),
     /// A server, a hypervisor or a program decides.
     Elsewhere,
+    /// It is not known whether the file system punches holes.
+    NotKnown,
     /// A fact is missing.
     Missing(Fact<()>),
 }
@@ -130,13 +132,28 @@ impl<'a> StackLayer<'a> {
         match self {
             StackLayer::FileSystem { filesystem, .. } => match &filesystem.kind {
                 kind if kind.is_elsewhere() => DiscardEffect::Elsewhere,
-                FsKind::Vfat | FsKind::Iso9660 | FsKind::Squashfs | FsKind::Erofs => {
-                    DiscardEffect::Dropped(DiscardLoss::NoHoles)
-                }
                 FsKind::Overlay => DiscardEffect::Passed,
-                _ => DiscardEffect::Freed,
+                kind => match kind.abilities().punches_holes {
+                    Some(true) => DiscardEffect::Freed,
+                    Some(false) => DiscardEffect::Dropped(DiscardLoss::NoHoles),
+                    None => DiscardEffect::NotKnown,
+                },
             },
             StackLayer::Device(device) => discard_on(device),
+        }
+    }
+
+    /// That this layer under a path drops the discards there, in words.
+    pub fn drops_discards(&self, path: &str, loss: DiscardLoss) -> String {
+        let what = match loss {
+            DiscardLoss::NoHoles => "punches no holes",
+            DiscardLoss::Device => "accepts no discards",
+            DiscardLoss::Crypt => "was opened without allow_discards",
+            DiscardLoss::Pool => "has a thin pool that ignores discards",
+        };
+        match self.name() {
+            name if name == path => format!("{path} {what}"),
+            name => format!("{path} is on {name}, which {what}"),
         }
     }
 
@@ -247,8 +264,19 @@ impl<'a> HostIndex<'a> {
         path: &'a str,
         is_device: bool,
     ) -> Result<Option<(StackLayer<'a>, DiscardLoss)>, Fact<()>> {
-        let mut level = vec![self.top_layer(path, is_device)?];
-        let mut seen = HashSet::from([level[0].id()]);
+        self.lost_discard_of(self.top_layer(path, is_device)?)
+    }
+
+    /// The same for a layer and those under it.
+    ///
+    /// # Errors
+    /// Returns the missing fact if the facts do not describe a layer.
+    pub fn lost_discard_of(
+        &self,
+        top: StackLayer<'a>,
+    ) -> Result<Option<(StackLayer<'a>, DiscardLoss)>, Fact<()>> {
+        let mut level = vec![top];
+        let mut seen = HashSet::from([top.id()]);
         for _ in 0..MAX_LEVELS {
             let mut below = Vec::new();
             for layer in level {
@@ -261,6 +289,10 @@ impl<'a> HostIndex<'a> {
                     }
                     (DiscardEffect::Dropped(loss), _) => return Ok(Some((layer, loss))),
                     (DiscardEffect::Missing(missing), _) => return Err(missing),
+                    (DiscardEffect::NotKnown, _) => {
+                        let what = format!("whether {} punches holes is not known", layer.name());
+                        return Err(Fact::unknown(Reason::Undecided, what));
+                    }
                     (DiscardEffect::Freed | DiscardEffect::Elsewhere, _) => {}
                     (DiscardEffect::Passed, _) => match self.layers_under(&layer) {
                         Fact::Known(layers) => {

@@ -1,6 +1,7 @@
 //! All tests of the crate, in one program.
 
 mod direct_io;
+mod flash;
 mod index;
 mod no_contents;
 mod reading;

@@ -12,11 +12,10 @@ const SAMPLE: &str = r#"{
   "kernel": {"release": "6.18.44", "version": [6, 18, 44], "vendor": "debian"},
   "kvm": {"dev_kvm": true, "access": {"unknown": "permission"}, "nested": null},
   "limits": {"io_uring_disabled": 0, "aio_max_nr": 65536},
-  "memory": {"thp": "madvise", "hugepages": {"2048": {"nr": 0, "free": 0}, "1048576": {"nr": 4, "free": 1}}},
+  "memory": {"hugepages": {"2048": {"nr": 0, "free": 0}, "1048576": {"nr": 4, "free": 1}}},
   "qemu": [{"path": "/usr/bin/qemu-system-x86_64", "version": [7, 2, 22], "aio": ["threads", "io_uring"]}],
   "libvirt": {"version": [9, 0, 0]},
-  "services": {"fstrim.timer": "enabled", "dmeventd": {"unknown": "tool-missing"}},
-  "mounts": [{"id": "m1", "fstype": "btrfs", "point": "/srv/images", "source_dev": "0:44", "subvol": "/", "fs": "f1",
+  "mounts": [{"id": "m1", "fstype": "btrfs", "point": "/srv/images", "fs": "f1",
               "options": {"compress": null, "discard": "async", "ro": false, "noatime": true}}],
   "filesystems": [{"id": "f1", "kind": "btrfs", "magic": "0x9123683e", "free_bytes": 936000000,
                    "btrfs": {"data_profile": ["single"], "checksum": "crc32c", "sectorsize": 4096}, "devices": ["b1"]}],
@@ -134,8 +133,8 @@ fn a_wrong_value_is_reported_by_its_path() {
             "a detail without the reason",
         ),
         (
-            r#"{"services":{"a b.timer":7}}"#,
-            "services[\"a b.timer\"]",
+            r#"{"kernel":{"cmdline":{"a b":7}}}"#,
+            "kernel.cmdline[\"a b\"]",
             "expected a string",
         ),
         (r"[1]", "", "expected keys such as"),
@@ -447,4 +446,13 @@ fn deep_brackets_are_refused_at_the_first_that_is_too_deep() {
         let error = Facts::from_yaml(&text).unwrap_err().to_string();
         assert!(error.contains("limit exceeded at line 2"), "{error}");
     }
+}
+
+#[test]
+fn a_fact_that_is_no_longer_collected_is_read_over_without_a_warning() {
+    let of = |text: &str| Facts::from_json(text).unwrap().warnings;
+    let old = r#"{"schema_version": "1.0", "memory": {"thp": "never"}, "services": {"fstrim.timer": "enabled"}}"#;
+    assert_eq!(of(old), []);
+    let typo = old.replace("thp", "thq");
+    assert_eq!(of(&typo).len(), 1);
 }

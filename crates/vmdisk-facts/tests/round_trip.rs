@@ -94,18 +94,16 @@ fn dio() -> impl Strategy<Value = Dio> {
         fact(align),
         number(),
         number(),
-        number(),
         outcome(),
         outcome(),
         outcome(),
         fact(verdict),
     )
         .prop_map(
-            |(dioalign, mem, off, read_off, open, nowait_overwrite, w512, verdict)| Dio {
+            |(dioalign, mem, off, open, nowait_overwrite, w512, verdict)| Dio {
                 dioalign,
                 mem,
                 off,
-                read_off,
                 open,
                 nowait_overwrite,
                 w512,
@@ -125,7 +123,7 @@ fn image() -> impl Strategy<Value = ImageHeader> {
         small(),
         small(),
     );
-    let flags = (flag(), flag(), flag(), flag(), flag(), flag());
+    let flags = (flag(), flag(), flag(), flag());
     (
         numbers,
         flags,
@@ -135,7 +133,7 @@ fn image() -> impl Strategy<Value = ImageHeader> {
         .prop_map(
             |(
                 (version, virtual_size, cluster, snapshots, refcount_bits),
-                (ext_l2, dirty, corrupt, lazy, bitmaps, data_file_raw),
+                (ext_l2, dirty, corrupt, lazy),
                 (format, encryption, compression, data_file),
                 backing,
             )| ImageHeader {
@@ -152,9 +150,7 @@ fn image() -> impl Strategy<Value = ImageHeader> {
                 compression,
                 snapshots,
                 refcount_bits,
-                bitmaps,
                 data_file,
-                data_file_raw,
                 backing,
             },
         )
@@ -206,10 +202,7 @@ fn file() -> impl Strategy<Value = File> {
         names,
         facts,
         sizes,
-        (
-            (flag(), flag(), flag(), flag(), flag()),
-            (flag(), flag(), flag()),
-        ),
+        ((flag(), flag(), flag(), flag()), (flag(), flag(), flag())),
         (dio(), fact(text()), fact(qemu_access()), fact(socket)),
         fact(lock),
         fact(image()),
@@ -220,7 +213,7 @@ fn file() -> impl Strategy<Value = File> {
                 (present, kind, inode, device, mode),
                 (size, alloc, extents, uid, gid),
                 (
-                    (nocow, compressed, extents_capped, shared_extents, compressed_extents),
+                    (nocow, compressed, extents_capped, shared_extents),
                     (immutable, append_only, swap),
                 ),
                 (dio, label, qemu_access, socket),
@@ -247,7 +240,6 @@ fn file() -> impl Strategy<Value = File> {
                 extents,
                 extents_capped,
                 shared_extents,
-                compressed_extents,
                 unwritten: Fact::Known(u64::MAX),
                 label,
                 qemu_access,
@@ -397,7 +389,7 @@ fn block_device() -> impl Strategy<Value = BlockDevice> {
                 alignment_offset: Fact::Absent,
             }
         });
-    let dm = (fact(text()), fact(text())).prop_map(|(name, uuid_prefix)| Dm { name, uuid_prefix });
+    let dm = fact(text()).prop_map(|name| Dm { name });
     let percent = || fact((0_u32..20_000).prop_map(Percent));
     let lvm = (
         fact(text()),
@@ -467,7 +459,6 @@ fn block_device() -> impl Strategy<Value = BlockDevice> {
                 bcache,
                 zvol,
                 model: Fact::Absent,
-                numa_node: Fact::Known(0),
                 paths_up: Fact::NotCollected,
             },
         )
@@ -483,17 +474,14 @@ fn mount() -> impl Strategy<Value = Mount> {
         id(),
         path(),
         fact(text()),
-        fact(device_number()),
         fact(id()),
         btree_map(text(), fact_of_option(value), 0..4),
     )
-        .prop_map(|(id, point, fstype, source_dev, fs, options)| Mount {
+        .prop_map(|(id, point, fstype, fs, options)| Mount {
             id,
             point,
             fstype,
             source: Fact::Absent,
-            source_dev,
-            subvol: Fact::NotCollected,
             fs,
             options: options
                 .into_iter()
@@ -613,14 +601,11 @@ fn libvirt() -> impl Strategy<Value = Libvirt> {
 
 fn lvm_config() -> impl Strategy<Value = LvmConfig> {
     let flag = || fact(any::<bool>());
-    (flag(), fact(any::<u32>()), fact(text())).prop_map(
-        |(issue_discards, thin_pool_autoextend_threshold, thin_pool_discards)| LvmConfig {
-            issue_discards,
-            thin_pool_autoextend_threshold,
-            thin_pool_discards,
-            ..LvmConfig::default()
-        },
-    )
+    (flag(), fact(any::<u32>())).prop_map(|(scan_lvs, thin_pool_autoextend_threshold)| LvmConfig {
+        scan_lvs,
+        thin_pool_autoextend_threshold,
+        ..LvmConfig::default()
+    })
 }
 
 fn host_groups() -> impl Strategy<Value = Facts> {
@@ -652,17 +637,17 @@ fn host_groups() -> impl Strategy<Value = Facts> {
     });
     let nodes = btree_map(
         any::<u64>(),
-        (fact(text()), number()).prop_map(|(cpus, memory_bytes)| NumaNode { cpus, memory_bytes }),
+        fact(text()).prop_map(|cpus| NumaNode { cpus }),
         0..3,
     );
-    let memory = (number(), fact(text()), btree_map(any::<u64>(), pages, 0..3)).prop_map(
-        |(total_bytes, thp, hugepages)| Memory {
-            total_bytes,
-            available_bytes: Fact::NotCollected,
-            thp,
-            hugepages,
-        },
-    );
+    let memory =
+        (number(), btree_map(any::<u64>(), pages, 0..3)).prop_map(|(total_bytes, hugepages)| {
+            Memory {
+                total_bytes,
+                available_bytes: Fact::NotCollected,
+                hugepages,
+            }
+        });
     let qemu = (version(), words(), btree_map(text(), any::<bool>(), 0..3)).prop_map(
         |(version, aio, capabilities)| Qemu {
             version,
@@ -686,18 +671,12 @@ fn host_groups() -> impl Strategy<Value = Facts> {
             })
             .collect()
     });
-    let services = btree_map(text(), fact(text()), 0..3).prop_map(|map| {
-        map.into_iter()
-            .filter(|(_, fact)| !fact.is_not_collected())
-            .collect::<BTreeMap<_, _>>()
-    });
     (
         kernel,
         memory,
         fact(vec(qemu, 0..3)),
         limits,
         errors,
-        services,
         (
             (flag(), fact(text()), words()),
             nodes,
@@ -713,7 +692,6 @@ fn host_groups() -> impl Strategy<Value = Facts> {
                 qemu,
                 limits,
                 errors,
-                services,
                 ((proven, level, groups), nodes, cgroups, libvirt, lvm_config),
             )| Facts {
                 collector: Collector {
@@ -750,7 +728,6 @@ fn host_groups() -> impl Strategy<Value = Facts> {
                 memory,
                 qemu,
                 libvirt,
-                services,
                 errors,
                 ..Facts::default()
             },

@@ -1,7 +1,7 @@
 //! What becomes of a discard and of a small request at the layers of a host.
 
 use vmdisk_facts::stack::{DiscardLoss, FlushEffect, FlushLoss, UnknownFlush};
-use vmdisk_facts::{Fact, Facts, HostIndex};
+use vmdisk_facts::{Fact, Facts, HostIndex, Reason};
 
 const HOST: &str = r#"
 schema_version: "1.0"
@@ -11,12 +11,14 @@ mounts:
   - {id: m3, point: /over, fstype: overlay, fs: f3}
   - {id: m4, point: /net, fstype: nfs4, fs: f4}
   - {id: m5, point: /btrfs, fstype: btrfs, fs: f5}
+  - {id: m6, point: /new, fstype: ntfs3, fs: f6}
 filesystems:
   - {id: f1, kind: xfs, devices: [hdd]}
   - {id: f2, kind: vfat, devices: [ssd]}
   - {id: f3, kind: overlay, overlay: {upper: /fat/upper}}
   - {id: f4, kind: nfs4}
   - {id: f5, kind: btrfs, devices: [hdd]}
+  - {id: f6, kind: ntfs3, devices: [ssd]}
 blockdevs:
   - {id: hdd, kind: disk, paths: [/dev/sda], queue: {logical: 4096, discard_max: 0}}
   - {id: ssd, kind: disk, paths: [/dev/sdb], queue: {logical: 512, discard_max: 4096}}
@@ -53,6 +55,9 @@ fn a_discard_is_dropped_at_the_layer_that_accepts_none() {
         assert_eq!(dropped(frees), Ok(None), "{frees}");
     }
     assert_eq!(dropped("/dev/sdc"), Err(Fact::NotCollected));
+    let not_known = "whether ntfs3 on /new punches holes is not known";
+    let not_known = Fact::unknown(Reason::Undecided, not_known);
+    assert_eq!(dropped("/new/a.img"), Err(not_known));
 }
 
 #[test]

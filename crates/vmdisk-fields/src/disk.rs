@@ -8,7 +8,7 @@ use crate::DeviceModel::{
 };
 use crate::ValueForm::{Positive, WordOr, YesNo};
 use crate::row::{FieldRow, libvirt, no_libvirt, rows};
-use crate::{DeviceModel, Later, Takers};
+use crate::{DeviceModel, Later, Letters, Takers, ValueLimits, Zero};
 
 type Devices = &'static [DeviceModel];
 
@@ -66,6 +66,7 @@ const WITH_GEOMETRY: Takers = Takers::all_but(
     "one of the buses virtio, scsi, sata, ide",
 );
 const ANY: Takers = Takers::ALL;
+const BLOCK_SIZES: ValueLimits = ValueLimits::powers(512, 2 << 20, Zero::Unset);
 const HARD_DISK: &[Device] = &[Device::Disk];
 
 const LATER_SOURCE_TYPES: &[Later] = &[
@@ -119,9 +120,12 @@ rows! {
     DiscardNoUnref: "discard_no_unref", libvirt("driver/@discard_no_unref", (9, 5, 0)).qemu_since((8, 1, 0))
         .node("discard-no-unref").spec("discard-no-unref");
     Queues: "queues", libvirt("driver/@queues", (3, 9, 0)).qemu_since((2, 7, 0)).takers(ON_VIRTIO)
-        .on("num-queues", VIRTIO).spec("queues");
+        .on("num-queues", VIRTIO).spec("queues")
+        // With one more, some versions of QEMU abort.
+        .values(ValueLimits::numbers(1, 1024, Zero::UnsetForLibvirt));
     QueueSize: "a queue size", libvirt("driver/@queue_size", (7, 8, 0)).qemu_since((2, 12, 0))
-        .takers(ON_VIRTIO.refused_since((9, 1, 0))).on("queue-size", VIRTIO).spec("queue-size");
+        .takers(ON_VIRTIO.refused_since((9, 1, 0))).on("queue-size", VIRTIO).spec("queue-size")
+        .values(ValueLimits::powers(4, 1024, Zero::UnsetForLibvirt));
     Iommu: "iommu", libvirt("driver/@iommu", (3, 5, 0)).takers(ON_VIRTIO).on("iommu_platform", VIRTIO);
     Ats: "ats", libvirt("driver/@ats", (3, 5, 0)).takers(ON_VIRTIO).on("ats", VIRTIO);
     Packed: "packed queues", libvirt("driver/@packed", (6, 3, 0)).takers(ON_VIRTIO).on("packed", VIRTIO);
@@ -146,9 +150,9 @@ rows! {
         .on("bios-chs-trans", &[IdeHd]);
     BlockIo: "block sizes", libvirt("blockio", (0, 10, 2));
     LogicalBlockSize: "block sizes", libvirt("blockio/@logical_block_size", (0, 10, 2)).not_vhost_user()
-        .on("logical_block_size", BLOCK).spec("logical-block-size");
+        .on("logical_block_size", BLOCK).spec("logical-block-size").values(BLOCK_SIZES);
     PhysicalBlockSize: "block sizes", libvirt("blockio/@physical_block_size", (0, 10, 2)).not_vhost_user()
-        .on("physical_block_size", BLOCK).spec("physical-block-size");
+        .on("physical_block_size", BLOCK).spec("physical-block-size").values(BLOCK_SIZES);
     DiscardGranularity: "block sizes", libvirt("blockio/@discard_granularity", (9, 8, 0)).not_vhost_user()
         .on("discard_granularity", BLOCK).spec("discard-granularity");
 
@@ -176,17 +180,20 @@ rows! {
     ShareBacking: "shared backing images", libvirt("transient/@shareBacking", (7, 4, 0)).form(YesNo).not_of_the_device();
     Serial: "a serial number", libvirt("serial", (0, 7, 1)).takers(NOT_SD).not_vhost_user()
         // On the controller, which all its namespaces share.
-        .on("serial", SERIAL).elsewhere(&[NvmeNamespace]).spec("serial");
+        .on("serial", SERIAL).elsewhere(&[NvmeNamespace]).spec("serial")
+        .values(ValueLimits::Text { most: usize::MAX, letters: Letters::Safe });
     Wwn: "a WWN", libvirt("wwn", (0, 10, 1)).not_vhost_user()
         .takers(Takers::only(&[TargetBus::Scsi, TargetBus::Ide], "the bus scsi or ide"))
-        .on("wwn", &[ScsiHd, ScsiCd, IdeHd, IdeCd]).spec("wwn");
+        .on("wwn", &[ScsiHd, ScsiCd, IdeHd, IdeCd]).spec("wwn").values(ValueLimits::Wwn);
     Vendor: "a vendor", libvirt("vendor", (1, 0, 1)).takers(ON_SCSI).not_vhost_user()
-        .on("vendor", &[ScsiHd, ScsiCd]).spec("vendor");
+        .on("vendor", &[ScsiHd, ScsiCd]).spec("vendor")
+        .values(ValueLimits::Text { most: 8, letters: Letters::Printable });
     Product: "a product", libvirt("product", (1, 0, 1)).takers(ON_SCSI.later((11, 0, 0), ATA, &[])).not_vhost_user()
-        .on("product", &[ScsiHd, ScsiCd]).on("model", &[IdeHd, IdeCd]).spec("product");
+        .on("product", &[ScsiHd, ScsiCd]).on("model", &[IdeHd, IdeCd]).spec("product")
+        .values(ValueLimits::Text { most: 40, letters: Letters::Printable });
     BootOrder: "a place in the boot order", libvirt("boot/@order", (0, 8, 8)).form(Positive)
         // On the floppy controller.
-        .on("bootindex", BOOTED).elsewhere(&[Floppy]).spec("boot");
+        .on("bootindex", BOOTED).elsewhere(&[Floppy]).spec("boot").values(ValueLimits::numbers(1, u32::MAX, Zero::Number));
     LoadParm: "a parameter of the boot loader", libvirt("boot/@loadparm", (3, 5, 0))
         .on("loadparm", &[VirtioBlk, VhostUserBlk, ScsiHd, ScsiCd]);
     Alias: "a name of the device", libvirt("alias/@name", (0, 7, 6)).not_of_the_device();

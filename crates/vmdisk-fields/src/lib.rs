@@ -27,6 +27,7 @@ mod disk;
 mod image;
 mod label;
 mod limit;
+mod limit_faults;
 mod phrase;
 mod release;
 mod row;
@@ -35,6 +36,7 @@ mod shell;
 mod since;
 mod speller;
 mod takers;
+mod values;
 
 pub use controller::{CONTROLLER_FIELDS, controller};
 pub use device_model::DeviceModel;
@@ -42,6 +44,7 @@ pub use disk::{DISK_FIELDS, disk};
 pub use image::{IMAGE_FIELDS, UnusedMember, image, remove_ignored_members, unused_members};
 pub use label::Label;
 pub use limit::{LIMIT_FIELDS, LimitRow, limit};
+pub use limit_faults::{LARGEST_LIMIT, LimitFault, LimitFaultKind, has_limits, limit_faults};
 pub use phrase::{
     ControllerName, DiskName, Phrase, Piece, all_of, apply, check_template, either, one_of, quoted,
 };
@@ -52,3 +55,4 @@ pub use shell::{command, shell_word};
 pub use since::Since;
 pub use speller::{NeutralSpeller, Speller};
 pub use takers::Takers;
+pub use values::{Letters, ValueLimits, Zero};

@@ -2,7 +2,7 @@
 
 use vmdisk_model::{FieldKind, NetworkProtocol};
 
-use crate::{DeviceModel, Since, Takers};
+use crate::{DeviceModel, Since, Takers, ValueLimits};
 
 /// A word that came later than its attribute, with the libvirt and the QEMU that first knew it.
 pub type Later = (&'static str, Since, Option<Since>);
@@ -112,6 +112,8 @@ pub struct FieldRow {
     pub noun: &'static str,
     /// Which values it can have; `None` for an element around others.
     pub kind: Option<FieldKind>,
+    /// The values that libvirt, QEMU and specs accept.
+    pub values: ValueLimits,
     /// Where libvirt writes it.
     pub libvirt: LibvirtPlace,
     /// Disks on which libvirt accepts it.
@@ -146,6 +148,7 @@ pub(crate) const fn libvirt(place: &'static str, since: Since) -> FieldRow {
     FieldRow {
         noun: "",
         kind: None,
+        values: ValueLimits::Any,
         libvirt: LibvirtPlace {
             place,
             since: Some(since),
@@ -180,6 +183,11 @@ impl FieldRow {
     pub(crate) const fn named(mut self, noun: &'static str, kind: Option<FieldKind>) -> Self {
         self.noun = noun;
         self.kind = kind;
+        self
+    }
+
+    pub(crate) const fn values(mut self, values: ValueLimits) -> Self {
+        self.values = values;
         self
     }
 

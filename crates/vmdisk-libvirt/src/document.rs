@@ -5,6 +5,7 @@ use vmdisk_rule::Problem;
 use vmdisk_source::{Allowance, SourceMap, VersionedSyntax};
 
 use crate::edits::Outlines;
+use crate::loader::FirmwareElements;
 use crate::passthrough::Passthrough;
 use crate::xml::Arenas;
 use crate::{RootKind, StorageItem, Unmodeled};
@@ -37,6 +38,20 @@ pub struct Document {
 }
 
 impl Document {
+    /// The paths of the firmware that the guest names, for the facts about them; `text` is what was read.
+    pub fn firmware_paths(&self, text: &str) -> Vec<String> {
+        if self.elements.is_empty() {
+            return Vec::new();
+        }
+        let tree = self.elements.of(text);
+        let Some(named) = FirmwareElements::of(&tree) else {
+            return Vec::new();
+        };
+        let files = [Some(named.code), named.variables, named.template];
+        let paths = files.into_iter().flatten();
+        paths.map(|(path, _)| path.into_owned()).collect()
+    }
+
     /// Forgets what only findings about the text use, when the model is changed.
     pub fn forget_text(&mut self) {
         self.problems.clear();

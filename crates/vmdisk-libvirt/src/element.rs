@@ -1,5 +1,6 @@
 //! An element during reading.
 
+use std::collections::BTreeSet;
 use std::ops::Deref;
 
 use vmdisk_model::FieldPath;
@@ -7,7 +8,7 @@ use vmdisk_source::Span;
 
 use crate::vocabulary::{ChildSpec, ElementSpec, FieldOwner, Since};
 use crate::xml::name::is_same;
-use crate::xml::{Attribute, MAX_ATTRIBUTES, Node};
+use crate::xml::{Attribute, Node};
 
 /// An element during reading: its consumed parts, and the others.
 pub(crate) struct Element<'d> {
@@ -23,8 +24,31 @@ pub(crate) struct Element<'d> {
     pub(crate) children: Vec<Child<'d>>,
     /// One bit for each row of the table that has a matching child.
     rows: u128,
-    /// One bit for each consumed attribute.
-    taken: [u64; MAX_ATTRIBUTES / 64],
+    taken: Taken,
+}
+
+/// The numbers of the consumed attributes.
+#[derive(Default)]
+struct Taken {
+    /// One bit for each of the first ones, which are all that libvirt knows of an element.
+    first: u64,
+    others: BTreeSet<usize>,
+}
+
+impl Taken {
+    fn add(&mut self, at: usize) {
+        match at < 64 {
+            true => self.first |= 1 << at,
+            false => drop(self.others.insert(at)),
+        }
+    }
+
+    fn contains(&self, at: usize) -> bool {
+        match at < 64 {
+            true => self.first & (1 << at) != 0,
+            false => self.others.contains(&at),
+        }
+    }
 }
 
 /// A child element, with its row in its parent's table.
@@ -87,7 +111,7 @@ impl<'d> Element<'d> {
             tag: node.tag(),
             children,
             rows,
-            taken: Default::default(),
+            taken: Taken::default(),
         }
     }
 
@@ -113,7 +137,7 @@ impl<'d> Element<'d> {
         let mut attributes = self.node.attributes().enumerate();
         let (at, written) = attributes.find(|(_, written)| written.is_named(name))?;
         let value = parse(written.value())?;
-        self.taken[at / 64] |= 1 << (at % 64);
+        self.taken.add(at);
         Some(value)
     }
 
@@ -121,7 +145,7 @@ impl<'d> Element<'d> {
     pub(crate) fn take_each(&mut self, mut read: impl FnMut(&str, &str) -> Option<()>) {
         for (at, written) in self.node.attributes().enumerate() {
             if read(written.name(), written.value()).is_some() {
-                self.taken[at / 64] |= 1 << (at % 64);
+                self.taken.add(at);
             }
         }
     }
@@ -138,10 +162,9 @@ impl<'d> Element<'d> {
 
     /// The attributes that have not been taken.
     pub(crate) fn attributes_left(&self) -> impl Iterator<Item = Attribute<'d>> {
-        let is_left = |at: usize| self.taken[at / 64] & (1 << (at % 64)) == 0;
         let attributes = self.node.attributes().enumerate();
         attributes
-            .filter(move |(at, _)| is_left(*at))
+            .filter(|(at, _)| !self.taken.contains(*at))
             .map(|(_, written)| written)
     }
 

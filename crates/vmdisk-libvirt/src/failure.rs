@@ -11,7 +11,7 @@ pub enum ReadFailureKind {
     Encoding,
     /// Not well-formed XML.
     Malformed,
-    /// Well-formed, but beyond a limit (size, depth, attributes of one element).
+    /// Well-formed, but beyond a limit (size, depth).
     TooLarge,
     /// It has a document type declaration, which is refused for the entities it may define.
     DocumentType,

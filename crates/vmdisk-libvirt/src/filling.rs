@@ -51,7 +51,13 @@ const PARTS: [&str; 5] = ["7", "x", "1", "0", ""];
 const MAX_DEPTH: usize = 3;
 
 /// Texts that the placeholder of a template may stand for: every accepted word, and numbers and names of each kind.
-pub fn fillings(document: &Document, text: &str, placeholder: &Placeholder) -> Vec<String> {
+/// `numbers` are those of the [whole text](numbers).
+pub fn fillings(
+    document: &Document,
+    text: &str,
+    numbers: &[String],
+    placeholder: &Placeholder,
+) -> Vec<String> {
     let Placeholder { span, position, .. } = placeholder;
     if document.elements.is_empty() {
         return Vec::new();
@@ -60,19 +66,21 @@ pub fn fillings(document: &Document, text: &str, placeholder: &Placeholder) -> V
     let Some(mut spec) = root(document.root) else {
         return Vec::new();
     };
-    let mut node = tree.root();
+    let node = tree.around(*span);
     let contains = |outer: Span| outer.start <= span.start && span.end <= outer.end;
-    while let Some(child) = node.children().find(|child| contains(child.span())) {
+    let mut path: Vec<Node<'_>> = std::iter::once(node).chain(node.ancestors()).collect();
+    path.reverse();
+    for outer_and_child in path.windows(2) {
+        let (outer, child) = (outer_and_child[0], outer_and_child[1]);
         let own_type = child.attribute("type");
         spec = match spec.child(child.name()) {
             Some((_, known)) => {
-                let outer_type = node.attribute("type").unwrap_or("file");
+                let outer_type = outer.attribute("type").unwrap_or("file");
                 known.pick.element(outer_type, own_type)
             }
             None if child.is_named("domain") => &vocabulary::DOMAIN,
             None => return texts(PARTS),
         };
-        node = child;
     }
     let is_value = |it: &Attribute<'_>| contains(it.whole());
     let written = node.attributes().find(is_value);
@@ -89,8 +97,8 @@ pub fn fillings(document: &Document, text: &str, placeholder: &Placeholder) -> V
             let is_whole =
                 span.start <= written.value_span().start && written.value_span().end <= span.end;
             if is_whole && !matches!(value, ValueSpec::Text | ValueSpec::Words(_)) {
-                let numbers = numbers(text);
-                let new = numbers.filter(|it| value.check(it).is_ok() && !found.contains(it));
+                let new = numbers.iter().filter(|it| value.check(it).is_ok());
+                let new = new.filter(|it| !found.contains(it)).cloned();
                 let new: Vec<String> = new.collect();
                 found.extend(new);
             }
@@ -108,11 +116,12 @@ pub fn fillings(document: &Document, text: &str, placeholder: &Placeholder) -> V
 }
 
 /// The numbers in a text, and those after them: a count is compared with others.
-fn numbers(text: &str) -> impl Iterator<Item = String> {
+pub fn numbers(text: &str) -> Vec<String> {
     let all = text.split(|c: char| !c.is_ascii_digit());
     let all: BTreeSet<u64> = all.filter_map(|it| it.parse().ok()).collect();
     let all = all.into_iter().take(MAX_NUMBERS);
     all.flat_map(|it| [it.to_string(), it.saturating_add(1).to_string()])
+        .collect()
 }
 
 /// A value that goes with most others, and is tried first with those of other placeholders.

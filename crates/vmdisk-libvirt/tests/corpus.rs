@@ -10,7 +10,9 @@ use vmdisk_libvirt::read;
 fn corpus() -> Option<PathBuf> {
     let path = std::env::var_os("VMDISK_CORPUS");
     if path.is_none() {
-        println!("skipped: VMDISK_CORPUS is not set");
+        vmdisk_testing::skipped_even_if_required(
+            "needs VMDISK_CORPUS (a folder with libvirt's test data)",
+        );
     }
     path.map(PathBuf::from)
 }

@@ -3,9 +3,7 @@
 // What cannot be in a test is told by a panic.
 #![allow(clippy::unwrap_used)]
 
-use vmdisk_libvirt::{
-    MAX_ATTRIBUTES, MAX_DEPTH, MAX_PREFIXES, ReadFailure, ReadFailureKind, RootKind, read,
-};
+use vmdisk_libvirt::{MAX_DEPTH, ReadFailure, ReadFailureKind, RootKind, read};
 
 #[track_caller]
 fn failure(text: &str) -> ReadFailure {
@@ -339,21 +337,20 @@ fn limits_hold_and_what_is_within_them_is_read_in_time() {
         let attributes: String = (0..count).map(|nth| format!(" a{nth}='1'")).collect();
         format!("<domain><devices><disk{attributes}/></devices></domain>")
     };
-    assert_eq!(read(&wide(MAX_ATTRIBUTES)).map(|_| ()), Ok(()));
-    assert_eq!(
-        failure(&wide(MAX_ATTRIBUTES + 1)).kind,
-        ReadFailureKind::TooLarge
-    );
+    // libxml2 has no limit of its own for attributes and prefixes, and neither may be slow.
+    assert_eq!(read(&wide(100_000)).map(|_| ()), Ok(()));
 
     let prefixed = |count: usize| {
         let declarations: String = (0..count).map(|nth| format!(" xmlns:p{nth}='u'")).collect();
         format!("<domain{declarations}/>")
     };
-    assert_eq!(read(&prefixed(MAX_PREFIXES)).map(|_| ()), Ok(()));
-    assert_eq!(
-        failure(&prefixed(MAX_PREFIXES + 1)).kind,
-        ReadFailureKind::TooLarge
-    );
+    assert_eq!(read(&prefixed(100_000)).map(|_| ()), Ok(()));
+    let used: String = (0..50_000).map(|nth| format!(" p{nth}:a=''")).collect();
+    let declared: String = (0..50_000)
+        .map(|nth| format!(" xmlns:p{nth}='u{nth}'"))
+        .collect();
+    let text = format!("<domain{declared}><x{used}/></domain>");
+    assert_eq!(read(&text).map(|_| ()), Ok(()));
 
     let long = format!("<disk>{}</disk>", " ".repeat(vmdisk_libvirt::MAX_BYTES));
     assert_eq!(failure(&long).kind, ReadFailureKind::TooLarge);

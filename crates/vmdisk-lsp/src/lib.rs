@@ -20,7 +20,7 @@
 //!
 //!     fn fix(&mut self, _: &Path, text: &str) -> Option<String> {
 //!         let fixed = vmdisk::fix(text, &LintOptions::default(), FixScope::Safe).ok()?;
-//!         Some(fixed.document.text)
+//!         Some(fixed.document.text.to_string())
 //!     }
 //!
 //!     fn target(&mut self, _: &Path) -> Target {

@@ -35,6 +35,8 @@ fields! {
         pub metadata_cache_size: Option<Bytes> = MetadataCacheSize,
         /// Creation options of the storage, if it must be created.
         pub creation: Option<Creation>,
+        /// How the text of the guest makes the image, if it does: a script with `qemu-img create`.
+        pub made_as: Option<MadeAs>,
     }
 }
 
@@ -63,6 +65,7 @@ impl Image {
             fd_group: None,
             metadata_cache_size: None,
             creation: None,
+            made_as: None,
         }
     }
 
@@ -132,6 +135,15 @@ impl Image {
         let login = login.map(|secret| (ImageField::Authentication, secret));
         login.chain(keys.map(|secret| (ImageField::Encryption, secret)))
     }
+}
+
+/// The format of an image that the text of its guest makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MadeAs {
+    /// This one, wherever the text makes it.
+    Format(Format),
+    /// The text does not tell which, or makes it with several.
+    Unclear,
 }
 
 /// Where the bytes of an image are; QEMU's protocol node, libvirt's `<source>`.

@@ -88,7 +88,7 @@ pub use frontend::{Frontend, FrontendKind, Sgio, Tray, VirtioModel};
 pub use geometry::{Geometry, GeometryTranslation};
 pub use host_io::{AioMode, DetectZeroes, Discard, ErrorPolicy, ReadErrorPolicy, Switch};
 pub use image::{
-    Backing, HostStorage, Image, NvmeSource, Protocol, Reservations, Slice, VolumeMode,
+    Backing, HostStorage, Image, MadeAs, NvmeSource, Protocol, Reservations, Slice, VolumeMode,
     VolumeSource,
 };
 pub use iothread::{DefaultIoThread, IoThread, IoThreadId, IoThreadQueues, Polling};

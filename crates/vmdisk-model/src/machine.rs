@@ -103,6 +103,16 @@ words! {
 }
 
 impl Architecture {
+    /// The suffix of its QEMU, `qemu-system-…`, which firmware descriptors use too.
+    pub const fn qemu_name(self) -> &'static str {
+        match self {
+            Architecture::I686 => "i386",
+            Architecture::Armv7l | Architecture::Armv6l => "arm",
+            Architecture::Ppc64le => "ppc64",
+            other => other.as_str(),
+        }
+    }
+
     /// Whether KVM of a host, named as by `uname -m`, runs guests of this instruction set; `None` where that differs
     /// from processor to processor, as for 32-bit Arm on 64-bit Arm.
     ///

@@ -40,7 +40,7 @@
 //!     ["qemu-img", "create", "-f", "qcow2", "-o", "preallocation=metadata", "--", "/srv/web1.qcow2", "40G"]
 //! );
 //! assert_eq!(plan.steps.len(), 1);
-//! assert!(script(&plan).contains("|| refuse '/srv/web1.qcow2 exists, and nothing is overwritten'"));
+//! assert!(script(&plan).contains("publish 1 /srv/web1.qcow2"));
 //! # Ok::<(), vmdisk_plan::SpecErrors>(())
 //! ```
 //!
@@ -88,14 +88,15 @@ pub use plan::{
     facts_after_on, plan, plan_into, plan_on, set_options,
 };
 pub use spec::{
-    AuthenticationSpec, BackendSpec, BackingSpec, BusSpec, DeviceAccess, DeviceSpec, DirectorySpec,
-    DiskSpec, EmptySpec, EncryptionSpec, GuestDrivers, GuestOs, GuestSpec, GuestType,
-    HugePagesSpec, IoThreadCount, IoThreadOptions, IoThreadSpec, IotuneSpec, LvmSpec, LvmThinSpec,
-    MAX_SPEC_BYTES, MediaSpec, NetworkHostSpec, NetworkIdentitySpec, NetworkSpec, NotCarried,
-    NvmeSpec, Qcow2Spec, RawSpec, SecretSpec, SeedSpec, Spec, SpecError, SpecErrors, SpecPath,
-    SpecPlace, SpecSegment, SpecVersion, VhostUserBlkSpec, VhostVdpaSpec, VolumeSpec, ZvolSpec,
+    AuthenticationSpec, BackendSpec, BackingSpec, BusSpec, DeviceAccess, DeviceSpec, Difference,
+    DirectorySpec, DiskSpec, EmptySpec, EncryptionSpec, GuestDrivers, GuestOs, GuestSpec,
+    GuestType, HugePagesSpec, IoThreadCount, IoThreadOptions, IoThreadSpec, IotuneSpec, LvmSpec,
+    LvmThinSpec, MAX_SPEC_BYTES, MediaSpec, NetworkHostSpec, NetworkIdentitySpec, NetworkSpec,
+    NotCarried, NvmeSpec, Qcow2Spec, RawSpec, SecretSpec, SeedSpec, Spec, SpecError, SpecErrors,
+    SpecPath, SpecPlace, SpecSegment, SpecVersion, VhostUserBlkSpec, VhostVdpaSpec, VolumeSpec,
+    ZvolSpec,
 };
 pub use steps::{
-    Condition, Equality, Named, SpaceShortage, Step, StepKind, not_installed, script, shell_word,
-    shortages,
+    Condition, Equality, Named, SpaceShortage, Step, StepKind, not_installed, renamed, script,
+    shell_word, shortages,
 };

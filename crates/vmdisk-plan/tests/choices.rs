@@ -157,7 +157,7 @@ fn io_uring_needs_leave_from_kernel_qemu_and_libvirt() {
         (
             &|facts| facts.limits.io_uring_disabled = 2.into(),
             "",
-            "forbids io_uring",
+            "kernel.io_uring_disabled is 2: no process gets io_uring",
         ),
         (
             &|facts| facts.limits = Default::default(),
@@ -229,7 +229,7 @@ fn discards_pass_where_they_give_space_back() {
         ("lvm:fast/thin", "unmap", Some("discard-missing-thin")),
         ("lvm-thin:other/thin", "unmap", Some("discard-missing-thin")),
         ("lvm:fast/old", "unmap", None),
-        ("lvm:vg0/old", "ignore", None),
+        ("lvm:vg0/old", "ignore", Some("discard-dropped")),
         ("lvm:other/new,size=1G", "ignore", None),
         (
             "raw:/ext4/full.img,detect-zeroes=unmap",

@@ -3,6 +3,7 @@
 mod choices;
 mod common;
 mod decide;
+mod differences;
 mod document;
 mod grid;
 mod machine;

@@ -38,9 +38,11 @@ impl Tools {
             write_program(&bin.join(program), find);
         }
         // A file system of 4 KiB blocks.
-        let stat = "#!/bin/sh\ncase \"$*\" in *%S*) echo \"${BLOCKS:-2000000000000000} * 4096\";; *) echo 1;; esac\n";
+        let stat = "#!/bin/sh\ncase \"$*\" in *%S*) echo \"${BLOCKS:-2000000000000000} * 4096\";; *%u*|*%i*) exec /usr/bin/stat \"$@\";; *) echo 1;; esac\n";
         write_program(&bin.join("stat"), stat);
-        std::os::unix::fs::symlink("/bin/rm", bin.join("rm")).unwrap();
+        for program in ["id", "ln", "mkdir", "mv", "rm", "rmdir", "sed"] {
+            std::os::unix::fs::symlink(format!("/bin/{program}"), bin.join(program)).unwrap();
+        }
         write_program(&bin.join("lvremove"), record);
         fs::create_dir(folder.path().join("lvm")).unwrap();
         Tools { folder }
@@ -104,8 +106,10 @@ fn disks(disks: &[&str]) -> Spec {
     )
 }
 
+/// The commands of the script: files are made in a directory that the shell enters.
 fn argv(plan: &Plan) -> Vec<Vec<String>> {
-    plan.steps.iter().map(|step| step.argv.clone()).collect()
+    let steps = plan.steps.iter();
+    steps.map(|step| step.argv_at("./image")).collect()
 }
 
 #[test]
@@ -134,12 +138,18 @@ refuse() {
     refused=yes
     exit 1
 }
-says() { # TEXT COMMAND…: true if the command prints the text
+says() { # TEXT COMMAND…: true if the command prints the text; a comma at the end of a line does not count
     text=$1
     shift
+    said=$("$@" 2>/dev/null) || return 1
     case "
-$("$@" 2>/dev/null)
+$(printf '%s\n' "$said" | sed 's/,$//')
 " in *"$text"*) ;; *) return 1 ;; esac
+}
+lacks() { # TEXT COMMAND…: true if the command succeeds, and does not print the text
+    without=$1
+    shift
+    says '' "$@" && ! says "$without" "$@"
 }
 
 # Check all preconditions before changing anything.
@@ -157,21 +167,34 @@ if lvs --noheadings -- vg0/pool0 >/dev/null 2>&1; then
 fi
 vgs --noheadings -- vg0 >/dev/null 2>&1 || refuse 'volume group vg0 does not exist'
 if [ -e /srv/web1.qcow2 ] || [ -L /srv/web1.qcow2 ]; then
-    says '(42949672960 bytes)' qemu-img info -U -f qcow2 -- /srv/web1.qcow2 || refuse '/srv/web1.qcow2 exists, and nothing is overwritten: it is not as planned'
+    [ -f /srv/web1.qcow2 ] && [ ! -L /srv/web1.qcow2 ] || refuse '/srv/web1.qcow2 exists, and nothing is overwritten: it is not a regular file'
+    [ -r /srv/web1.qcow2 ] || refuse '/srv/web1.qcow2 exists, and may not be read'
     says '
-cluster_size: 131072
-' qemu-img info -U -f qcow2 -- /srv/web1.qcow2 || refuse '/srv/web1.qcow2 exists, and nothing is overwritten: it is not as planned'
-    says 'extended l2: true
-' qemu-img info -U -f qcow2 -- /srv/web1.qcow2 || refuse '/srv/web1.qcow2 exists, and nothing is overwritten: it is not as planned'
-    says 'lazy refcounts: false
-' qemu-img info -U -f qcow2 -- /srv/web1.qcow2 || refuse '/srv/web1.qcow2 exists, and nothing is overwritten: it is not as planned'
+    "virtual-size": 42949672960
+' qemu-img info -U --output=json -f qcow2 -- /srv/web1.qcow2 || refuse '/srv/web1.qcow2 exists, and nothing is overwritten: it is not as planned'
     says '
-cluster_size: 131072
-Format specific information:
-' qemu-img info -U -f qcow2 -- /srv/web1.qcow2 || refuse '/srv/web1.qcow2 exists, and nothing is overwritten: it is not as planned'
+    "cluster-size": 131072
+' qemu-img info -U --output=json -f qcow2 -- /srv/web1.qcow2 || refuse '/srv/web1.qcow2 exists, and nothing is overwritten: it is not as planned'
+    says '
+            "extended-l2": true
+' qemu-img info -U --output=json -f qcow2 -- /srv/web1.qcow2 || refuse '/srv/web1.qcow2 exists, and nothing is overwritten: it is not as planned'
+    says '
+            "lazy-refcounts": false
+' qemu-img info -U --output=json -f qcow2 -- /srv/web1.qcow2 || refuse '/srv/web1.qcow2 exists, and nothing is overwritten: it is not as planned'
+    lacks '
+    "encrypted": true' qemu-img info -U --output=json -f qcow2 -- /srv/web1.qcow2 || refuse '/srv/web1.qcow2 exists, and nothing is overwritten: it is not as planned'
+    lacks '
+    "backing-filename": ' qemu-img info -U --output=json -f qcow2 -- /srv/web1.qcow2 || refuse '/srv/web1.qcow2 exists, and nothing is overwritten: it is not as planned'
+    lacks '
+            "data-file": ' qemu-img info -U --output=json -f qcow2 -- /srv/web1.qcow2 || refuse '/srv/web1.qcow2 exists, and nothing is overwritten: it is not as planned'
+    lacks '
+            "corrupt": true' qemu-img info -U --output=json -f qcow2 -- /srv/web1.qcow2 || refuse '/srv/web1.qcow2 exists, and nothing is overwritten: it is not as planned'
+    lacks '
+    "dirty-flag": true' qemu-img info -U --output=json -f qcow2 -- /srv/web1.qcow2 || refuse '/srv/web1.qcow2 exists, and nothing is overwritten: it is not as planned'
     done_2=yes
     printf '%s\n' 'done already: /srv/web1.qcow2'
 fi
+[ -n "${done_2:-}" ] || [ ! -e /srv/web1.qcow2.part ] || refuse '/srv/web1.qcow2.part exists, perhaps of a run that was killed: remove it'
 [ -d /srv ] || refuse '/srv is not a directory'
 if lvs --noheadings -- vg0/data >/dev/null 2>&1; then
     says ' thin
@@ -190,21 +213,40 @@ if lvs --noheadings -- vg0/log >/dev/null 2>&1; then
     printf '%s\n' 'done already: vg0/log'
 fi
 if [ -e '/srv/it'\''s.img' ] || [ -L '/srv/it'\''s.img' ]; then
-    says '(1610612736 bytes)' qemu-img info -U -f raw -- '/srv/it'\''s.img' || refuse '/srv/it'\''s.img exists, and nothing is overwritten: it is not as planned'
+    [ -f '/srv/it'\''s.img' ] && [ ! -L '/srv/it'\''s.img' ] || refuse '/srv/it'\''s.img exists, and nothing is overwritten: it is not a regular file'
+    [ -r '/srv/it'\''s.img' ] || refuse '/srv/it'\''s.img exists, and may not be read'
+    says '
+    "virtual-size": 1610612736
+' qemu-img info -U --output=json -f raw -- '/srv/it'\''s.img' || refuse '/srv/it'\''s.img exists, and nothing is overwritten: it is not as planned'
     [ "$(($(stat -c '%b * %B' -- '/srv/it'\''s.img')))" -ge 1610612736 ] || refuse '/srv/it'\''s.img exists, and nothing is overwritten: it is not as planned'
     done_5=yes
     printf '%s\n' 'done already: /srv/it'\''s.img'
 fi
+[ -n "${done_5:-}" ] || [ ! -e '/srv/it'\''s.img.part' ] || refuse '/srv/it'\''s.img.part exists, perhaps of a run that was killed: remove it'
 if [ -e /srv/o.qcow2 ] || [ -L /srv/o.qcow2 ]; then
+    [ -f /srv/o.qcow2 ] && [ ! -L /srv/o.qcow2 ] || refuse '/srv/o.qcow2 exists, and nothing is overwritten: it is not a regular file'
+    [ -r /srv/o.qcow2 ] || refuse '/srv/o.qcow2 exists, and may not be read'
     says '
-backing file: /srv/a,b.img
-' qemu-img info -U -f qcow2 -- /srv/o.qcow2 || refuse '/srv/o.qcow2 exists, and nothing is overwritten: it is not as planned'
+    "cluster-size": 65536
+' qemu-img info -U --output=json -f qcow2 -- /srv/o.qcow2 || refuse '/srv/o.qcow2 exists, and nothing is overwritten: it is not as planned'
     says '
-backing file format: vhdx
-' qemu-img info -U -f qcow2 -- /srv/o.qcow2 || refuse '/srv/o.qcow2 exists, and nothing is overwritten: it is not as planned'
+    "backing-filename": "/srv/a,b.img"
+' qemu-img info -U --output=json -f qcow2 -- /srv/o.qcow2 || refuse '/srv/o.qcow2 exists, and nothing is overwritten: it is not as planned'
+    says '
+    "backing-filename-format": "vhdx"
+' qemu-img info -U --output=json -f qcow2 -- /srv/o.qcow2 || refuse '/srv/o.qcow2 exists, and nothing is overwritten: it is not as planned'
+    lacks '
+    "encrypted": true' qemu-img info -U --output=json -f qcow2 -- /srv/o.qcow2 || refuse '/srv/o.qcow2 exists, and nothing is overwritten: it is not as planned'
+    lacks '
+            "data-file": ' qemu-img info -U --output=json -f qcow2 -- /srv/o.qcow2 || refuse '/srv/o.qcow2 exists, and nothing is overwritten: it is not as planned'
+    lacks '
+            "corrupt": true' qemu-img info -U --output=json -f qcow2 -- /srv/o.qcow2 || refuse '/srv/o.qcow2 exists, and nothing is overwritten: it is not as planned'
+    lacks '
+    "dirty-flag": true' qemu-img info -U --output=json -f qcow2 -- /srv/o.qcow2 || refuse '/srv/o.qcow2 exists, and nothing is overwritten: it is not as planned'
     done_6=yes
     printf '%s\n' 'done already: /srv/o.qcow2'
 fi
+[ -n "${done_6:-}" ] || [ ! -e /srv/o.qcow2.part ] || refuse '/srv/o.qcow2.part exists, perhaps of a run that was killed: remove it'
 [ -e /srv/a,b.img ] || refuse '/srv/a,b.img does not exist'
 room() { # DIRECTORY BYTES MESSAGE: free space on its file system, with the earlier calls
     device=$(stat -c %d -- "$1")
@@ -214,19 +256,46 @@ room() { # DIRECTORY BYTES MESSAGE: free space on its file system, with the earl
 }
 room /srv $((${done_5:+0 * }1610612736)) '/srv has too little space for 1536 MiB'
 [ "$(vgs --noheadings --nosuffix --units b -o vg_free -- vg0)" -ge $((${done_1:+0 * }536870912000 + ${done_4:+0 * }10737418240)) ] || refuse 'volume group vg0 has too little space for 510 GiB'
+private() { # PATH: enters a new directory beside it, into which only this user can write
+    mkdir -m 700 -- "$1.part"
+    cd -P -- "$1.part"
+    case "$(stat -c '%u %A' .)" in
+    "$(id -u)"\ d????-??-*) ;;
+    *) refuse "$1.part does not belong to this user alone" ;;
+    esac
+    (set -C && : > ./image) || refuse "$1.part is not empty"
+    inside=$1.part
+}
+publish() { # NUMBER PATH: names the file, and replaces nothing
+    made=$(stat -c %d:%i ./image)
+    ln -T -- ./image "$2" 2>/dev/null || mv -nT -- ./image "$2" || :
+    is_made "$made" "$2" || refuse "$2 exists, and nothing is overwritten"
+    eval "made_$1=\$made"
+    leave
+}
+leave() { # removes the private directory
+    rm -f -- ./image
+    cd /
+    rmdir -- "$inside"
+    inside=
+}
+is_made() { # DEVICE:INODE PATH: true if the path leads to what this script made
+    [ -n "$1" ] && [ "$(stat -c %d:%i -- "$2" 2>/dev/null)" = "$1" ]
+}
 
 # If a command fails, remove what this script created, so that it can be run again.
-begun=0
+inside=
 undo() {
     status=$?
     trap - EXIT
     [ "$status" -ne 0 ] || exit 0
-    [ "$begun" -lt 6 ] || [ -n "${done_6:-}" ] || rm -f -- /srv/o.qcow2 || :
-    [ "$begun" -lt 5 ] || [ -n "${done_5:-}" ] || rm -f -- '/srv/it'\''s.img' || :
-    [ "$begun" -lt 5 ] || [ -n "${done_4:-}" ] || lvremove --yes -- vg0/log || :
-    [ "$begun" -lt 4 ] || [ -n "${done_3:-}" ] || lvremove --yes -- vg0/data || :
-    [ "$begun" -lt 2 ] || [ -n "${done_2:-}" ] || rm -f -- /srv/web1.qcow2 || :
-    [ "$begun" -lt 2 ] || [ -n "${done_1:-}" ] || { [ "$(lvs --noheadings -o thin_count -- vg0/pool0)" -eq 0 ] && lvremove --yes -- vg0/pool0; } || :
+    ! is_made "${made_6:-}" /srv/o.qcow2 || rm -f -- /srv/o.qcow2 || :
+    ! is_made "${made_5:-}" '/srv/it'\''s.img' || rm -f -- '/srv/it'\''s.img' || :
+    [ -z "${made_4:-}" ] || lvremove --yes -- vg0/log || :
+    [ -z "${made_3:-}" ] || lvremove --yes -- vg0/data || :
+    ! is_made "${made_2:-}" /srv/web1.qcow2 || rm -f -- /srv/web1.qcow2 || :
+    [ -z "${made_1:-}" ] || { [ "$(lvs --noheadings -o thin_count -- vg0/pool0)" -eq 0 ] && lvremove --yes -- vg0/pool0; } || :
+    [ -z "$inside" ] || leave || :
     [ -z "${refused:-}" ] || exit 1
     [ "$status" -gt 128 ] || exit 2
     exit "$status"
@@ -237,35 +306,83 @@ trap 'exit 143' TERM HUP
 
 # 1. vdb: a thin pool of 500 GiB
 #    zeroing is off: a new volume can read the data of deleted ones (93 % of it in a trial)
-begun=1
-[ -n "${done_1:-}" ] || lvcreate --yes --type thin-pool --size 500G --chunksize 64K --zero n --name pool0 -- vg0
+[ -n "${done_1:-}" ] || { lvcreate --yes --type thin-pool --size 500G --chunksize 64K --zero n --name pool0 -- vg0; made_1=yes; }
 
 # 2. vda: a qcow2 image of 40 GiB
-[ -n "${done_2:-}" ] || (set -C && : > /srv/web1.qcow2) 2>/dev/null || refuse '/srv/web1.qcow2 exists, and nothing is overwritten'
-begun=2
-[ -n "${done_2:-}" ] || qemu-img create -f qcow2 -o preallocation=metadata,cluster_size=131072,extended_l2=on,lazy_refcounts=off -- /srv/web1.qcow2 40G
+[ -n "${done_2:-}" ] || private /srv/web1.qcow2
+[ -n "${done_2:-}" ] || qemu-img create -f qcow2 -o preallocation=metadata,cluster_size=131072,extended_l2=on,lazy_refcounts=off -- ./image 40G
+[ -n "${done_2:-}" ] || publish 2 /srv/web1.qcow2
 
 # 3. vdb: a thin volume of 1 TiB
-begun=3
-[ -n "${done_3:-}" ] || lvcreate --yes --type thin --virtualsize 1T --thinpool pool0 --name data -- vg0
+[ -n "${done_3:-}" ] || { lvcreate --yes --type thin --virtualsize 1T --thinpool pool0 --name data -- vg0; made_3=yes; }
 
 # 4. vdc: a volume of 10 GiB; LVM wipes the first blocks, which can contain data of an earlier volume
 #    the rest is not wiped: for another tenant, run `blkdiscard --zeroout /dev/vg0/log` before its first use
-begun=4
-[ -n "${done_4:-}" ] || lvcreate --yes --wipesignatures y --zero y --size 10G --name log -- vg0
+[ -n "${done_4:-}" ] || { lvcreate --yes --wipesignatures y --zero y --size 10G --name log -- vg0; made_4=yes; }
 
 # 5. vdd: a raw file of 1536 MiB
 #    nocow=on: btrfs writes the file in place, and neither checksums nor compresses it
-[ -n "${done_5:-}" ] || (set -C && : > '/srv/it'\''s.img') 2>/dev/null || refuse '/srv/it'\''s.img exists, and nothing is overwritten'
-begun=5
-[ -n "${done_5:-}" ] || qemu-img create -f raw -o preallocation=falloc,nocow=on -- '/srv/it'\''s.img' 1536M
+[ -n "${done_5:-}" ] || private '/srv/it'\''s.img'
+[ -n "${done_5:-}" ] || qemu-img create -f raw -o preallocation=falloc,nocow=on -- ./image 1536M
+[ -n "${done_5:-}" ] || publish 5 '/srv/it'\''s.img'
 
 # 6. vde: a qcow2 image on top of /srv/a,b.img, and as large
-[ -n "${done_6:-}" ] || (set -C && : > /srv/o.qcow2) 2>/dev/null || refuse '/srv/o.qcow2 exists, and nothing is overwritten'
-begun=6
-[ -n "${done_6:-}" ] || qemu-img create -f qcow2 -b /srv/a,b.img -F vhdx -- /srv/o.qcow2
+[ -n "${done_6:-}" ] || private /srv/o.qcow2
+[ -n "${done_6:-}" ] || qemu-img create -f qcow2 -b /srv/a,b.img -F vhdx -- ./image
+[ -n "${done_6:-}" ] || publish 6 /srv/o.qcow2
 "#
     );
+}
+
+#[test]
+fn what_completes_an_image_comes_before_its_name() {
+    let spec = disks(&[
+        "raw:/srv/a.img,size=1G,source.path=/srv/cloud.qcow2,source.format=qcow2,owner=qemu,mode=0640",
+    ]);
+    let script = script(&planned(&spec));
+    let steps = script.split_once("\n# 1.").unwrap().1;
+    let commands: Vec<&str> = steps
+        .lines()
+        .filter_map(|line| line.strip_prefix("[ -n \"${done_1:-}\" ] || "))
+        .collect();
+    let expected = [
+        "private /srv/a.img",
+        "qemu-img create -f raw -o preallocation=off -- ./image 1G",
+        "qemu-img convert -n --target-is-zero -f qcow2 -O raw -- /srv/cloud.qcow2 ./image",
+        "chown -- qemu ./image",
+        "chmod -- 0640 ./image",
+        "publish 1 /srv/a.img",
+    ];
+    assert_eq!(commands, expected, "{script}");
+    // What is there before the first command: only the name of the complete image is asked for.
+    let undo = script.matches("rm -f -- /srv/a.img").count();
+    assert_eq!(undo, 1, "{script}");
+}
+
+/// libvirt changes the owner for a running guest and back, and QEMU marks an image that it has open.
+#[test]
+fn what_a_running_guest_suspends_is_the_owner_and_the_mark_of_an_open_image() {
+    let spec = disks(&["qcow2:/srv/a.qcow2,size=1G,owner=qemu,group=kvm,mode=0640"]);
+    let plan = planned(&spec);
+    let all = plan.steps.iter().flat_map(|step| &step.equality);
+    let suspended: Vec<&str> = all
+        .filter(|it| it.is_suspended_by_a_running_guest())
+        .map(|it| match it {
+            Equality::Says { argv, .. } => argv[3].as_str(),
+            Equality::Lacks { text, .. } => text.trim(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(suspended, ["\"dirty-flag\": true", "%U", "%G"]);
+}
+
+#[test]
+fn a_script_that_makes_no_file_has_no_commands_for_files() {
+    let script = script(&planned(&disks(&["lvm:vg0/log,size=10G"])));
+    for absent in ["private", "publish", "leave", "./image"] {
+        assert!(!script.contains(absent), "{absent}: {script}");
+    }
+    assert!(script.contains("lvcreate --yes"), "{script}");
 }
 
 #[test]
@@ -382,8 +499,8 @@ fn what_was_made_is_removed_when_a_later_command_fails() {
         path.to_str().unwrap().to_owned()
     };
     // It makes its file, and fails at the second.
-    let failing = "#!/bin/sh\nfor path; do case $path in /*) echo begun > \"$path\";; esac; done\n\
-                   case \"$*\" in *second*) exit 3;; esac\n";
+    let failing = "#!/bin/sh\nfor path; do case $path in ./*) echo begun > \"$path\";; esac; done\n\
+                   case \"$*\" in *qcow2*) exit 3;; esac\n";
     write_program(&tools.folder.path().join("bin/qemu-img"), failing);
     fs::write(at("other.img"), "precious").unwrap();
     let spec = disks(&[
@@ -396,7 +513,7 @@ fn what_was_made_is_removed_when_a_later_command_fails() {
     ]);
     let text = script(&planned(&spec));
     // `lvs` of the tools finds the pool for the question how many volumes it has.
-    let text = text.replace("\nbegun=1\n", "\nbegun=1\n: > \"$LVM/vg0/pool\"\n");
+    let text = text.replace("\n# 2. ", "\n: > \"$LVM/vg0/pool\"\n# 2. ");
     assert_eq!(tools.run(&text).status.code(), Some(2), "{text}");
     for gone in ["first '.img", "second.img", "third.img"] {
         assert!(!Path::new(&at(gone)).exists(), "{gone}");

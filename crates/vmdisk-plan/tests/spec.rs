@@ -206,7 +206,7 @@ fn values_that_no_tool_takes_are_refused_once_the_words_are_right() {
             "{raw: {path: /a}, target: 'xx;rm'}",
             "is not a valid disk name",
         ),
-        ("{raw: {path: /a}, queues: 1025}", "1 to 1024 queues"),
+        ("{raw: {path: /a}, queues: 1025}", "expected 1 to 1024"),
         ("{raw: {path: /a}, queue-size: 100}", "power of two"),
         (
             "{raw: {path: /a}, logical-block-size: 4096, physical-block-size: 512}",
@@ -217,20 +217,20 @@ fn values_that_no_tool_takes_are_refused_once_the_words_are_right() {
             "multiple of the logical block",
         ),
         ("{raw: {path: /a}, discard-no-unref: true}", "only qcow2"),
-        ("{raw: {path: /a}, serial: 'a,b'}", "letters, digits"),
+        ("{raw: {path: /a}, serial: 'a,b'}", "',' is not allowed"),
         ("{raw: {path: /a}, serial: 0x10}", "put it in quotes"),
         ("{raw: {path: /a}, wwn: abc}", "16 hexadecimal digits"),
         (
             "{raw: {path: /a}, iotune: {total-iops-sec: 1, read-iops-sec: 1}}",
-            "excludes read-iops-sec",
+            "a total limit and a limit for reads or writes",
         ),
         (
             "{raw: {path: /a}, iotune: {read-iops-sec: 9, read-iops-sec-max: 8}}",
-            "must not be below it",
+            "below the limit of 9",
         ),
         (
             "{raw: {path: /a}, iotune: {read-bytes-sec: 9, read-bytes-sec-max-length: 8}}",
-            "needs read-bytes-sec-max",
+            "has a length, but no rate",
         ),
         (
             "{raw: {path: /a}, iothread: [1, 1]}",
@@ -279,6 +279,18 @@ fn values_at_the_limits_are_accepted_and_the_next_ones_are_not() {
         (
             "{raw: {path: /a}, logical-block-size: 4096, physical-block-size: 4096}".to_owned(),
             "{raw: {path: /a}, logical-block-size: 8192, physical-block-size: 4096}".to_owned(),
+        ),
+        (
+            "{raw: {path: /a}, logical-block-size: 0, discard-granularity: 4096}".to_owned(),
+            "{raw: {path: /a}, logical-block-size: 0, discard-granularity: 256}".to_owned(),
+        ),
+        (
+            "{raw: {path: /a}, logical-block-size: 4096, physical-block-size: 0}".to_owned(),
+            "{raw: {path: /a}, logical-block-size: 4096, physical-block-size: 512}".to_owned(),
+        ),
+        (
+            "{raw: {path: /a}, iotune: {total-iops-sec: 1, group-name: g}}".to_owned(),
+            "{raw: {path: /a}, iotune: {group-name: g}}".to_owned(),
         ),
         (
             "network: {protocol: nbd, hosts: ['[2001:db8::7]:10810']}".to_owned(),
@@ -394,6 +406,43 @@ fn json_is_read_through_serde_too() {
     assert!(error.to_string().contains("did you mean `raw`"), "{error}");
 }
 
+/// Whether the schema takes it, and whether the reader does.
+fn taken(text: &str) -> (bool, bool) {
+    static VALIDATOR: LazyLock<jsonschema::Validator> = LazyLock::new(|| {
+        let schema = serde_json::to_value(Spec::json_schema()).expect("it is JSON");
+        jsonschema::validator_for(&schema).expect("it is a schema")
+    });
+    let document = vmdisk_document::read_yaml(text, 100).expect("it is YAML");
+    let value = serde_json::to_value(&document.root.value).expect("it is JSON");
+    (VALIDATOR.is_valid(&value), Spec::from_yaml(text).is_ok())
+}
+
+#[test]
+fn the_schema_has_the_ends_of_the_ranges_of_the_reader() {
+    for (key, refused, accepted) in [
+        ("boot", &["0"][..], &["1", "2"][..]),
+        ("queues", &["1025"], &["0", "1", "1024"]),
+        ("queue-size", &["2048"], &["0", "256", "1024"]),
+        ("rotation-rate", &["0", "65535"], &["1", "7200"]),
+        ("logical-block-size", &["511"], &["0", "512", "4096"]),
+        ("physical-block-size", &["511"], &["0", "512", "4096"]),
+    ] {
+        for (values, is_taken) in [(refused, false), (accepted, true)] {
+            for value in values {
+                let spec = |value: &str| {
+                    format!("{{version: 1, disks: [{{raw: {{path: /a}}, {key}: {value}}}]}}")
+                };
+                let number = spec(value);
+                assert_eq!(taken(&number), (is_taken, is_taken), "{number}");
+                // Of a number as text, the schema has only that it is no zero.
+                let text = spec(&format!("'{value}'"));
+                let in_schema = is_taken || *value != "0";
+                assert_eq!(taken(&text), (in_schema, is_taken), "{text}");
+            }
+        }
+    }
+}
+
 #[test]
 fn the_schema_takes_what_the_reader_takes_and_refuses_unknown_keys() {
     let schema = serde_json::to_value(Spec::json_schema()).unwrap();
@@ -423,7 +472,7 @@ fn the_schema_takes_what_the_reader_takes_and_refuses_unknown_keys() {
         "{version: 1, disks: [{raw: {path: /a, size: 9223372036854775808}}]}",
         "{version: 1, disks: [{qcow2: {path: /a, size: 1G, cluster-size: 256}}]}",
         "{version: 1, disks: [{raw: {path: /a}, boot: 0}]}",
-        "{version: 1, disks: [{raw: {path: /a}, queues: 0}]}",
+        "{version: 1, disks: [{raw: {path: /a}, queues: 1025}]}",
         "{version: 1, disks: [{raw: {path: /a}, queue-size: 2048}]}",
         "{version: 1, disks: [{raw: {path: /a}, wwn: '5000'}]}",
         "{version: 1, disks: [{raw: {path: /a}, vendor: Unreasonable}]}",

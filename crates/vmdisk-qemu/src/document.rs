@@ -48,7 +48,7 @@ pub struct Document {
     pub firmware: Option<FlashFirmware>,
     /// Files named by `-readconfig` and not given: their contents are unknown.
     pub config_files: Vec<String>,
-    /// True if it names such a file, also one whose name is unknown.
+    /// True if such a file, also one whose name is unknown, or an unknown word may have further options.
     pub(crate) is_open: bool,
     /// Names of iothreads, including iothreads without an object.
     pub(crate) iothread_names: BTreeMap<IoThreadId, String>,
@@ -81,10 +81,9 @@ impl Document {
         holes.filter_map(|hole| self.holes.get(*hole))
     }
 
-    /// True if a span is a part of its options.
-    pub fn uses(&self, span: Span) -> bool {
-        let mut options = self.options.iter();
-        options.any(|option| option.span.start <= span.end && span.start <= option.span.end)
+    /// The places of its options.
+    pub fn places(&self) -> impl Iterator<Item = Span> {
+        self.options.iter().map(|option| option.span)
     }
 
     /// True if something fills in a part of the options at a span.

@@ -43,12 +43,12 @@ impl Document {
 /// The names of the empty drives that QEMU certainly adds to the machine, or that options without an id define.
 pub(crate) fn reserved_names(document: &Document, index: &Index<'_>) -> Vec<&'static str> {
     let drives = document.defaults.drives.unwrap_or_default();
-    let is_open = index.has(UNKNOWN_WORD) || document.is_open;
     let is_placed = |drive: Members<'_>| {
         ["index", "bus", "unit"]
             .iter()
             .any(|it| drive.get(it).is_some())
     };
+    let is_open = index.has(UNKNOWN_WORD) || document.is_open;
     if is_open || index.has("nodefaults") || index.of_name("drive").any(|(_, it)| is_placed(it)) {
         return Vec::new();
     }

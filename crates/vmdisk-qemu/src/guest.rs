@@ -1,18 +1,17 @@
-//! The first phase of writing: the guest, its machine, and the style.
+//! The first phase of writing: the guest and its machine.
 
 use vmdisk_facts::{Capability, Target};
 use vmdisk_model::{Domain, FieldPath};
 
 use crate::board::Machine;
 use crate::boot::boot_indexes;
-use crate::options::{Medium, Options, Style};
+use crate::options::{Medium, Options};
 use crate::problem::WriteProblem;
 
 /// A guest to write, with the facts that the writers need.
 pub(crate) struct Guest<'a> {
     domain: &'a Domain,
     target: &'a Target,
-    style: Style,
     medium: Medium,
     machine: Machine,
     /// The place of each disk in the boot order.
@@ -21,11 +20,10 @@ pub(crate) struct Guest<'a> {
 
 impl<'a> Guest<'a> {
     pub(crate) fn new(domain: &'a Domain, options: &'a Options, medium: Medium) -> Self {
-        let Options { target, style } = options;
+        let Options { target } = options;
         Guest {
             domain,
             target,
-            style: *style,
             medium,
             machine: Machine::of(domain, target),
             boot_indexes: boot_indexes(domain),
@@ -40,17 +38,8 @@ impl<'a> Guest<'a> {
         &self.machine
     }
 
-    pub(crate) const fn style(&self) -> Style {
-        self.style
-    }
-
     pub(crate) const fn medium(&self) -> Medium {
         self.medium
-    }
-
-    /// True if names and order follow libvirt.
-    pub(crate) const fn is_libvirt_style(&self) -> bool {
-        !matches!(self.style, Style::Readable)
     }
 
     /// True unless the target is known to lack it: a recent QEMU is assumed.

@@ -61,20 +61,6 @@ impl JsonObject {
         self
     }
 
-    /// Sorts the members by these keys; the others follow, in their previous order.
-    pub(crate) fn reorder(&mut self, keys: &[&str]) {
-        let rank = |key: &str| keys.iter().position(|at| *at == key).unwrap_or(keys.len());
-        self.members.sort_by_key(|(key, _)| rank(key));
-    }
-
-    /// Moves the members of these keys to the end, in this order; the others keep theirs.
-    pub(crate) fn reorder_last(&mut self, keys: &[&str]) {
-        self.members.sort_by_key(|(key, _)| {
-            let rank = keys.iter().position(|at| *at == key.as_ref());
-            rank.map_or(0, |rank| rank + 1)
-        });
-    }
-
     /// The value of a member.
     pub fn get(&self, key: &str) -> Option<&Json> {
         self.members

@@ -62,20 +62,14 @@ pub(crate) fn leftovers(
         let is_read = lowered.owner(nth).is_some() || parsed.is_override(nth);
         match (option.name.as_str(), index.properties(nth)) {
             (UNKNOWN_WORD, _) => {
-                let word = option.text.as_ref();
-                let holes = word.into_iter().flat_map(Text::holes);
-                let holes = holes.filter_map(|(_, hole)| parsed.holes().get(hole as usize));
-                let holes: Vec<&Hole> = holes.collect();
                 // Words of the caller are disks only where there are no others.
                 let is_disk = |hole: &Hole| {
                     hole.may_be_disk() && !(hole.is_of_caller() && lowered.has_disks())
                 };
-                let has_data = holes.iter().any(|hole| is_disk(hole));
-                let name = word.map_or("", Text::as_str);
+                let has_data = parsed.holes_of(option).any(is_disk);
+                let name = option.text.as_ref().map_or("", Text::as_str);
                 found.push(option, name.to_owned(), has_data);
-                // An ellipsis has none.
-                let is_unknown = holes.is_empty() || holes.iter().any(|hole| hole.may_decide());
-                found.mark_unknown(is_unknown);
+                found.mark_unknown(parsed.may_decide(option));
             }
             // The file has a name that only the shell knows.
             (READCONFIG, _) if option.text.as_ref().is_some_and(Text::has_hole) => {

@@ -4,11 +4,13 @@
 //! were written for. Values are written as JSON if the target supports it, so that no path or serial number becomes
 //! option syntax.
 //!
-//! Two styles name the same guest: [`Style::Readable`] names nodes after their disk, and [`Style::Libvirt`] names and
-//! orders them like libvirt, for comparison with a running guest.
+//! Nodes are named after their disk and their role, such as `vda-format`.
 
 #![deny(clippy::too_many_lines, clippy::excessive_nesting)]
 
+#[cfg(test)]
+#[path = "against_bash/tests.rs"]
+mod against_bash;
 mod argument;
 mod blockdev;
 mod board;
@@ -29,7 +31,6 @@ mod interface;
 mod json;
 mod key_value;
 mod leftover;
-mod libvirt_order;
 mod limits;
 mod lower;
 mod machine_options;
@@ -51,6 +52,7 @@ mod problem;
 mod read;
 mod read_daemon;
 mod rules;
+mod runners;
 mod shell;
 mod slots;
 mod speller;
@@ -74,15 +76,17 @@ pub use firmware::{Flash, FlashFirmware};
 pub use json::{Json, JsonObject};
 pub use key_value::KeyValue;
 pub use monitor::{MonitorScript, write_monitor_script};
-pub use options::{Options, Style};
+pub use options::Options;
 pub use problem::{WriteProblem, WriteProblems};
 pub use read::{read, read_all, read_with};
 pub use rules::{RULES, check};
+pub use runners::{Command, RUNNERS, Runner};
 pub use shell::shell_quote;
 pub use speller::CommandLineSpeller;
 pub use syntax::folder::Folder;
-pub use syntax::form::{sniff, variable_at};
+pub use syntax::form::{check_name, sniff, variable_at};
 pub use syntax::hole::Hole;
+pub use syntax::program::{asks, is_qemu};
 pub use syntax::start::{CommandLineForm, Start};
 pub use vocabulary::words as option_keys;
 pub use write::write;

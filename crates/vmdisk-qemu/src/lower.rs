@@ -34,6 +34,7 @@ impl<'a> Lowered<'a> {
     /// Reads the options into a model.
     pub(crate) fn new(parsed: &Parsed, index: &Index<'a>) -> Self {
         let mut notes = Notes::new(index);
+        notes.set_open(parsed.is_open());
         let top = FieldPath::Domain(DomainField::Domain);
         for fault in parsed.faults() {
             notes

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use vmdisk_model::{BackendSource, Disk, EncryptionEngine};
+use vmdisk_model::Disk;
 
 /// The maximum length of a stem, which leaves room for `-base999-format` within QEMU's 31 characters.
 const STEM_LENGTH: usize = 16;
@@ -71,185 +71,110 @@ impl Ids {
     }
 }
 
-/// Names of the nodes of one disk.
+/// Names of the nodes of one disk, after the disk and their role.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum NodeNames<'a> {
-    /// Named after the disk and their role.
-    Readable {
-        /// The disk's stem.
-        stem: &'a str,
-    },
-    /// Numbered as libvirt does.
-    Libvirt {
-        /// The disk's stem, which only the copy-on-read filter uses.
-        stem: &'a str,
-        /// Number of the top image; the images below follow, and then the filters.
-        first: usize,
-        /// The number of images.
-        images: usize,
-    },
+pub(crate) struct NodeNames<'a> {
+    pub(crate) stem: &'a str,
 }
 
 /// The maximum number of named images below the top one; QEMU would become slow long before.
 pub(crate) const DEEPEST: usize = 999;
 
-/// Number of each disk's top image in libvirt's style: libvirt counts from the last disk to the first, and in each from
-/// the top image down; an empty drive has a number too (`qemuProcessPrepareHost`).
-pub(crate) fn libvirt_numbers(disks: &[Disk], order: &[usize]) -> Vec<usize> {
-    let mut next = 1;
-    let mut numbers = vec![0; disks.len()];
-    for nth in order.iter().rev() {
-        numbers[*nth] = next;
-        let backend = &disks[*nth].backend;
-        next += image_count(&backend.source) + backend.throttle_filters.len();
-    }
-    numbers
-}
-
-/// The number of images that libvirt numbers; an empty drive counts as one.
-pub(crate) fn image_count(source: &BackendSource) -> usize {
-    match source {
-        BackendSource::Image(image) => {
-            let data_files = image.chain().filter(|image| image.data_file.is_some());
-            image.chain().count() + data_files.count()
-        }
-        BackendSource::Empty => 1,
-        BackendSource::VhostUser(_) => 0,
-    }
-}
-
 impl<'a> NodeNames<'a> {
     /// Names for one image of the disk.
-    pub(crate) const fn image(self, depth: usize, serial: usize) -> ImageNames<'a> {
+    pub(crate) const fn image(self, depth: usize) -> ImageNames<'a> {
         ImageNames {
-            disk: self,
+            stem: self.stem,
             depth,
-            serial,
             is_data: false,
         }
     }
 
     /// The copy-on-read filter.
     pub(crate) fn copy_on_read(self) -> String {
-        match self {
-            NodeNames::Readable { stem } => format!("{stem}-copy-on-read"),
-            NodeNames::Libvirt { stem, .. } => format!("libvirt-CoR-{stem}"),
-        }
+        format!("{}-copy-on-read", self.stem)
     }
 
     /// A filter with the limits of one of the guest's throttle groups.
     pub(crate) fn throttle_filter(self, filter: usize) -> String {
-        match self {
-            NodeNames::Readable { stem } => format!("{stem}-limit{filter}"),
-            NodeNames::Libvirt { first, images, .. } => {
-                format!("libvirt-{}-filter", first + images + filter)
-            }
-        }
+        format!("{}-limit{filter}", self.stem)
     }
 
     /// The filter that limits the rate.
     pub(crate) fn throttle(self) -> String {
-        match self {
-            NodeNames::Readable { stem } | NodeNames::Libvirt { stem, .. } => {
-                format!("{stem}-throttle")
-            }
-        }
+        format!("{}-throttle", self.stem)
     }
 }
 
 /// Names for one image of a disk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ImageNames<'a> {
-    disk: NodeNames<'a>,
+    stem: &'a str,
     /// Depth in the chain; 0 is the top image.
     depth: usize,
-    /// Number of the image among all images of the disk, including data files, as libvirt counts.
-    serial: usize,
     /// True for an external data file.
     is_data: bool,
 }
 
 impl ImageNames<'_> {
-    /// The names for the data file of this image, which has the next number in libvirt.
+    /// The names for the data file of this image.
     pub(crate) const fn data_file(self) -> Self {
         ImageNames {
-            serial: self.serial + 1,
             is_data: true,
             ..self
         }
     }
 
-    fn part(self, readable: &str, libvirt: &str) -> String {
-        let data = if self.is_data { "data-" } else { "" };
-        match (self.disk, self.depth) {
-            (NodeNames::Readable { stem }, 0) => format!("{stem}-{data}{readable}"),
-            (NodeNames::Readable { stem }, below) => {
-                // The maximum length of a name.
-                let readable = if self.is_data && readable == "format" {
-                    "fmt"
-                } else {
-                    readable
-                };
-                let data = if self.is_data { "d" } else { "" };
-                format!("{stem}-base{below}-{data}{readable}")
-            }
-            (NodeNames::Libvirt { first, .. }, _) => {
-                format!("libvirt-{}-{libvirt}", first + self.serial)
-            }
+    fn part(self, role: &str) -> String {
+        let stem = self.stem;
+        // The data file of a base image has short names: QEMU limits their length.
+        match (self.depth, self.is_data, role) {
+            (0, false, role) => format!("{stem}-{role}"),
+            (0, true, role) => format!("{stem}-data-{role}"),
+            (below, false, role) => format!("{stem}-base{below}-{role}"),
+            (below, true, "format") => format!("{stem}-base{below}-dfmt"),
+            (below, true, role) => format!("{stem}-base{below}-d{role}"),
         }
     }
 
     /// The node that opens the file or device.
     pub(crate) fn protocol(self) -> String {
-        self.part("file", "storage")
+        self.part("file")
     }
 
     /// The node that selects a slice of the storage.
     pub(crate) fn slice(self) -> String {
-        self.part("slice", "slice-sto")
+        self.part("slice")
     }
 
     /// The format node.
     pub(crate) fn format(self) -> String {
-        self.part("format", "format")
+        self.part("format")
     }
 
     /// The object with the login secret.
     pub(crate) fn login_secret(self) -> String {
-        self.part("login", "storage-auth-secret0")
+        self.part("login")
     }
 
     /// The object with the cookies of a web server.
     pub(crate) fn cookie_secret(self) -> String {
-        self.part("cookies", "storage-httpcookie-secret0")
+        self.part("cookies")
     }
 
     /// The object with one of the secrets of an encrypted image.
-    pub(crate) fn encryption_secret(self, nth: usize, engine: EncryptionEngine) -> String {
-        let node = match engine {
-            EncryptionEngine::Qemu => "format",
-            EncryptionEngine::Librbd => "storage",
-        };
-        self.part(
-            &format!("key{nth}"),
-            &format!("{node}-encryption-secret{nth}"),
-        )
+    pub(crate) fn encryption_secret(self, nth: usize) -> String {
+        self.part(&format!("key{nth}"))
     }
 
     /// The object with the certificates for a connection.
     pub(crate) fn tls(self) -> String {
-        match self.disk {
-            NodeNames::Readable { .. } => self.part("tls", ""),
-            NodeNames::Libvirt { .. } => format!("obj{}_tls0", self.protocol()),
-        }
+        self.part("tls")
     }
 
     /// The object through which persistent reservations are made.
     pub(crate) fn reservations(self) -> String {
-        match self.disk {
-            NodeNames::Readable { .. } => self.part("reservations", ""),
-            NodeNames::Libvirt { .. } => format!("pr-helper-{}", self.protocol()),
-        }
+        self.part("reservations")
     }
 }
 
@@ -257,7 +182,7 @@ impl ImageNames<'_> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use vmdisk_model::{Frontend, TargetBus};
+    use vmdisk_model::{BackendSource, Frontend, TargetBus};
 
     fn disks(targets: &[&str]) -> Vec<Disk> {
         targets
@@ -302,8 +227,8 @@ mod tests {
             prop_assert_eq!(&stems, &super::stems(&disks));
             let mut seen = HashSet::new();
             for stem in &stems {
-                let names = NodeNames::Readable { stem };
-                let (top, below) = (names.image(0, 0), names.image(depth, depth));
+                let names = NodeNames { stem };
+                let (top, below) = (names.image(0), names.image(depth));
                 for name in [
                     top.protocol(), top.format(), below.protocol(), below.format(),
                     top.slice(), below.slice(), top.data_file().protocol(), below.data_file().protocol(),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use vmdisk_model::{Bytes, DiskField, DomainField, FieldPath, Format, ImageField, Switch};
-use vmdisk_rule::reading::{DUPLICATE_VALUE, INVALID_VALUE};
+use vmdisk_rule::reading::{DUPLICATE_VALUE, INVALID_VALUE, MISSING_VALUE};
 use vmdisk_rule::{Problem, Rule, Severity};
 use vmdisk_source::{Edit, Place, SourceMap, Span};
 
@@ -23,7 +23,7 @@ use crate::vocabulary;
 pub(crate) fn format_of(property: &Property) -> Option<Format> {
     match (property.key.as_str(), property.value.as_str()) {
         // Without a format above it, a protocol is raw.
-        ("format", "file" | "host_cdrom" | "host_device") => Some(Format::Raw),
+        ("format", "file" | "host_cdrom" | "host_device" | "vvfat") => Some(Format::Raw),
         (_, word) => Format::of_qemu_driver(word),
     }
 }
@@ -44,6 +44,8 @@ pub(crate) struct Notes<'a> {
     /// Nodes that may still be read.
     nodes_left: usize,
     suggestions: Suggestions,
+    /// True if words that are unknown may define what nothing else does.
+    is_open: bool,
 }
 
 /// The notes of a command line during lowering.
@@ -70,7 +72,13 @@ impl<'a> Notes<'a> {
             slots: Slots::default(),
             nodes_left: MAX_NODES,
             suggestions: Suggestions::default(),
+            is_open: false,
         }
+    }
+
+    /// Notes that unknown words may define what nothing else does.
+    pub(crate) const fn set_open(&mut self, is_open: bool) {
+        self.is_open = is_open;
     }
 
     /// Adds the notes of another command line for the same guest, whose options stay separate.
@@ -166,6 +174,19 @@ impl<'a> Notes<'a> {
         self.problems.push(Problem::new(rule, at, span, message));
         let last = self.problems.len() - 1;
         &mut self.problems[last]
+    }
+
+    /// Records that a name is not defined, unless an unknown word may define it.
+    pub(crate) fn undefined(
+        &mut self,
+        at: FieldPath,
+        span: Span,
+        message: String,
+        help: impl Into<String>,
+    ) {
+        if !self.is_open {
+            self.problem(&MISSING_VALUE, at, span, message).help = Some(help.into());
+        }
     }
 
     /// Records the span of a field.

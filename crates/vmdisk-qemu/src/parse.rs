@@ -10,8 +10,10 @@ use crate::monitor;
 use crate::overrides::apply_overrides;
 use crate::syntax::form::words;
 use crate::syntax::hole::Hole;
-use crate::syntax::option::{Fault, OptionList, WrittenOption, options};
+use crate::syntax::made_image::MadeImage;
+use crate::syntax::option::{Fault, OptionList, UNKNOWN_WORD, WrittenOption, options};
 use crate::syntax::start::{CommandLineForm, Start, Words};
+use crate::syntax::text::Text;
 
 /// The option that names a file with more options.
 pub(crate) const READCONFIG: &str = "readconfig";
@@ -28,6 +30,7 @@ pub(crate) struct Parsed {
     faults: Vec<Fault>,
     /// Options of daemons that are started together with the guest.
     daemons: Vec<Vec<WrittenOption>>,
+    made: Vec<MadeImage>,
     /// Spans and names of the files that are not available.
     missing_files: Vec<(Span, Option<String>)>,
     holes: Vec<Hole>,
@@ -36,16 +39,18 @@ pub(crate) struct Parsed {
 }
 
 impl Parsed {
-    /// Splits each command line of a text; the arguments are those of [`read_all`](crate::read_all).
-    pub(crate) fn all(
+    /// Splits each command line of a text, and makes something of each; the other arguments are those of
+    /// [`read_all`](crate::read_all).
+    pub(crate) fn all<T>(
         text: &str,
         command_line: usize,
         files: &[Span],
         given: &BTreeMap<String, String>,
-    ) -> Result<Vec<Self>, ReadFailure> {
+        make: impl Fn(Self) -> T,
+    ) -> Result<Vec<T>, ReadFailure> {
         let main = text.get(..command_line).unwrap_or(text);
         let all = words(main, given)?.into_iter();
-        all.map(|words| Parsed::new(text, main, files, words))
+        all.map(|words| Ok(make(Parsed::new(text, main, files, words)?)))
             .collect()
     }
 
@@ -75,6 +80,7 @@ impl Parsed {
             overrides: HashSet::new(),
             faults,
             daemons,
+            made: words.made,
             missing_files: Vec::new(),
             holes: words.holes,
             start: words.start,
@@ -118,6 +124,24 @@ impl Parsed {
         self.overrides = apply_overrides(&mut self.options);
         number(&mut self.options);
         Ok(())
+    }
+
+    /// True if there may be further options: in unknown words, or in a file that is not available.
+    pub(crate) fn is_open(&self) -> bool {
+        let mut words = self.options.iter().filter(|it| it.name == UNKNOWN_WORD);
+        !self.missing_files.is_empty() || words.any(|it| self.may_decide(it))
+    }
+
+    /// The holes of an unknown word.
+    pub(crate) fn holes_of(&self, word: &WrittenOption) -> impl Iterator<Item = &Hole> {
+        let numbers = word.text.iter().flat_map(Text::holes);
+        numbers.filter_map(|(_, hole)| self.holes.get(hole as usize))
+    }
+
+    /// True unless an unknown word has no option that decides over disks or the machine. An ellipsis has no hole.
+    pub(crate) fn may_decide(&self, word: &WrittenOption) -> bool {
+        let mut holes = self.holes_of(word).peekable();
+        holes.peek().is_none() || holes.any(Hole::may_decide)
     }
 
     /// The expansions without a known value.
@@ -169,6 +193,11 @@ impl Parsed {
 
     pub(crate) fn daemons(&self) -> &[Vec<WrittenOption>] {
         &self.daemons
+    }
+
+    /// The images that the same text makes.
+    pub(crate) fn made(&self) -> &[MadeImage] {
+        &self.made
     }
 
     pub(crate) fn missing_files(&self) -> &[(Span, Option<String>)] {

@@ -4,14 +4,13 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashSet};
 
 use vmdisk_model::{
-    Address, Controller, ControllerField, ControllerType, Disk, DiskField, DomainField,
-    DriveAddress, FieldPath, MachineType, Scope, ScsiControllerModel, TargetBus, target_number,
+    Address, Controller, ControllerField, ControllerType, Disk, DiskField, DriveAddress, FieldPath,
+    MachineType, ScsiControllerModel, TargetBus, target_number,
 };
 
 use crate::board::Machine;
 use crate::guest::Guest;
 use crate::problem::WriteProblem;
-use vmdisk_model::Board;
 
 /// A controller that is configured, or that a disk needs.
 #[derive(Clone, Debug)]
@@ -67,9 +66,6 @@ pub(crate) fn scsi_model(
         Some(model) => model,
     }
 }
-
-/// The maximum number of controllers that are added below a configured index.
-const MAX_GAPS: u32 = 1024;
 
 /// The number of disks that libvirt puts on a SCSI controller, the maximum of a narrow bus.
 const PLACES_OF_A_SCSI_CONTROLLER: u32 = 7;
@@ -171,10 +167,6 @@ impl Plan {
         // Configured addresses first; disks without one get the remaining ones.
         planner.place_addressed();
         planner.place_others();
-        if guest.is_libvirt_style() {
-            planner.add_libvirts_gaps();
-            planner.add_libvirts_usb();
-        }
         planner.plan
     }
 }
@@ -312,18 +304,6 @@ impl Planner<'_> {
         }
     }
 
-    /// Adds the USB controller that libvirt adds to every PC without one (`qemuDomainDefAddDefaultDevices`).
-    fn add_libvirts_usb(&mut self) {
-        let domain = self.guest.domain();
-        let is_whole_pc = domain.scope == Scope::WholeGuest
-            && matches!(self.guest.machine().board, Board::Q35 | Board::I440fx);
-        let mut controllers = domain.controllers.iter();
-        if is_whole_pc && !controllers.any(|it| it.controller_type == ControllerType::Usb) {
-            let origin = FieldPath::Domain(DomainField::Devices);
-            self.add_controller(ControllerType::Usb, 0, origin);
-        }
-    }
-
     /// The configured address of a disk, if it is on a controller.
     fn addressed_place(
         &mut self,
@@ -369,30 +349,6 @@ impl Planner<'_> {
             None => {}
         }
         None
-    }
-
-    /// Adds the controllers with lower indexes than one that a disk needs, like libvirt
-    /// (`virDomainDefAddDiskControllersForType`).
-    fn add_libvirts_gaps(&mut self) {
-        for kind in [
-            ControllerType::Scsi,
-            ControllerType::Sata,
-            ControllerType::Ide,
-            ControllerType::Fdc,
-        ] {
-            let needed = self.disks.iter().zip(&self.plan.places).enumerate();
-            let last = needed
-                .filter(|(_, (disk, _))| {
-                    controller_type(disk.frontend.effective_bus()) == Some(kind)
-                })
-                .filter_map(|(nth, (_, place))| Some((place.as_ref()?.controller, nth)))
-                .max();
-            let Some((last, nth)) = last else { continue };
-            // Cap implied controllers: one large index would create thousands.
-            for index in 0..last.min(MAX_GAPS) {
-                self.add_controller(kind, index, FieldPath::Disk(nth, DiskField::TargetBus));
-            }
-        }
     }
 
     /// The USB controller for disks: the first one.

@@ -13,6 +13,7 @@ use crate::lower::Lowered;
 use crate::members::Accepted;
 use crate::open_value::open_values;
 use crate::parse::Parsed;
+use crate::syntax::made_image::note_made;
 use crate::syntax::option::WrittenOption;
 use crate::syntax::properties::Properties;
 
@@ -62,6 +63,7 @@ pub fn read(text: &str) -> Result<Document, ReadFailure> {
 /// As [`read`].
 pub fn read_with(text: &str, command_line: usize, files: &[Span]) -> Result<Document, ReadFailure> {
     let mut all = read_all(text, command_line, files, &BTreeMap::new())?;
+    all.retain(|document| !document.start.is_part);
     let first = all.swap_remove(0);
     match all.is_empty() {
         true => Ok(first),
@@ -73,12 +75,12 @@ pub fn read_with(text: &str, command_line: usize, files: &[Span]) -> Result<Docu
     }
 }
 
-/// Reads each command line of a text, in the order of the text: a script may start QEMU several times, or once in several
-/// ways. `values` are those of its variables that it does not set itself; the other arguments are those of [`read_with`].
+/// Reads each command line of a text, in the order of the text: a script may start QEMU several times, and text that only
+/// counts under a condition is a [part](crate::Start::is_part) of its own. `values` are those of its variables that it does not set itself; the other arguments are those of [`read_with`].
 ///
 /// ```
 /// # use std::collections::BTreeMap;
-/// let script = "for disk in a b; do qemu-system-x86_64 -drive file=$DIR/$disk,format=raw & done";
+/// let script = "qemu-system-x86_64 -drive file=$DIR/a,format=raw &\nqemu-system-x86_64 -drive file=$DIR/b,format=raw";
 /// let values = BTreeMap::from([("DIR".to_owned(), "/srv".to_owned())]);
 /// let all = vmdisk_qemu::read_all(script, script.len(), &[], &values)?;
 /// let paths = all.iter().map(|it| it.domain.disks[0].backend.image().and_then(|it| it.host_path()));
@@ -94,8 +96,7 @@ pub fn read_all(
     files: &[Span],
     values: &BTreeMap<String, String>,
 ) -> Result<Vec<Document>, ReadFailure> {
-    let all = Parsed::all(text, command_line, files, values)?;
-    Ok(all.into_iter().map(document).collect())
+    Parsed::all(text, command_line, files, values, document)
 }
 
 fn document(parsed: Parsed) -> Document {
@@ -109,7 +110,10 @@ fn document(parsed: Parsed) -> Document {
     let defaults = lowered.defaults();
     let has_machine = lowered.has_machine(&parsed);
     let open_words = open_words(parsed.options());
-    let (domain, noted) = lowered.finish(&open_words);
+    let (mut domain, noted) = lowered.finish(&open_words);
+    // A file may start QEMU many times.
+    domain.disks.shrink_to_fit();
+    note_made(&mut domain, parsed.made(), &parsed.start().folder);
     let mut kept = noted.kept;
     kept.extend(open_values(&parsed, &accepted, &noted.owners));
     let mut problems = noted.problems;
@@ -129,7 +133,7 @@ fn document(parsed: Parsed) -> Document {
         kept,
         others,
         firmware: firmware.firmware,
-        is_open: !parsed.missing_files().is_empty(),
+        is_open: parsed.is_open(),
         config_files: missing.filter_map(|(_, name)| name.clone()).collect(),
         iothread_names,
         slots: noted.slots,

@@ -8,7 +8,7 @@ use vmdisk_model::{
 use crate::argument::{Argument, ArgumentValue, QemuOption};
 use crate::daemon::StorageDaemon;
 use crate::json::JsonObject;
-use crate::options::{Medium, Options, Style};
+use crate::options::{Medium, Options};
 use crate::problem::{WriteProblem, WriteProblems};
 use crate::write_guest::write_guest;
 
@@ -47,10 +47,7 @@ fn write(
         disks: vec![alone],
         ..Domain::default()
     };
-    let options = Options {
-        style: Style::Readable,
-        ..options.clone()
-    };
+    let options = Options { ..options.clone() };
     let (_, line) = write_guest(&domain, &options, Medium::CommandLine);
     if !line.problems.is_empty() {
         return Err(of_disk(line.problems, nth));

@@ -1,13 +1,11 @@
 //! Writes the options of a guest: the general ones, then its disks in order.
 
-use vmdisk_model::{
-    BootDevice, Disk, Domain, DomainField, FieldPath, Firmware, Scope, libvirt_order,
-};
+use vmdisk_model::{BootDevice, Disk, Domain, DomainField, FieldPath, Firmware, Scope};
 
 use crate::device::{ControllerIds, DiskDevice};
 use crate::guest::Guest;
-use crate::names::{NodeNames, image_count, libvirt_numbers, stems};
-use crate::options::{Medium, Options, Style};
+use crate::names::{NodeNames, stems};
+use crate::options::{Medium, Options};
 use crate::placement::Plan;
 use crate::writer::{Writer, Written};
 
@@ -104,27 +102,9 @@ fn write_disks<'a>(
     writer: &mut Writer<'a>,
 ) {
     let stems = stems(disks);
-    let order = match writer.style() {
-        Style::Readable => (0..disks.len()).collect(),
-        Style::Libvirt => libvirt_order(disks),
-    };
-    let numbers = libvirt_numbers(disks, &order);
-    for nth in order {
-        let disk = &disks[nth];
-        let stem = &stems[nth];
-        if writer.is_plugged_in_later(nth, disk) {
-            continue;
-        }
+    for (nth, (disk, stem)) in disks.iter().zip(&stems).enumerate() {
         let problems = writer.written().problems.len();
-        let names = match writer.style() {
-            Style::Readable => NodeNames::Readable { stem },
-            Style::Libvirt => NodeNames::Libvirt {
-                stem,
-                first: numbers[nth],
-                images: image_count(&disk.backend.source),
-            },
-        };
-        let node = writer.write_backend(nth, disk, stem, names);
+        let node = writer.write_backend(nth, disk, NodeNames { stem });
         if writer.written().problems.len() > problems && node.is_none() {
             // The device would be refused again because its node is missing.
             continue;

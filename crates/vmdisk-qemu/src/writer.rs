@@ -8,8 +8,7 @@ use crate::board::Machine;
 use crate::guest::Guest;
 use crate::json::{Json, JsonObject};
 use crate::key_value::KeyValue;
-use crate::libvirt_order;
-use crate::options::{Medium, Style};
+use crate::options::Medium;
 use crate::places::Places;
 use crate::problem::WriteProblem;
 
@@ -57,17 +56,8 @@ impl<'a> Writer<'a> {
         self.guest.machine()
     }
 
-    pub(crate) const fn style(&self) -> Style {
-        self.guest.style()
-    }
-
     pub(crate) const fn medium(&self) -> Medium {
         self.guest.medium()
-    }
-
-    /// True if names and order follow libvirt.
-    pub(crate) const fn is_libvirt_style(&self) -> bool {
-        self.guest.is_libvirt_style()
     }
 
     /// True unless the target is known to lack it: a recent QEMU is assumed.
@@ -152,10 +142,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Adds a node; `-blockdev` takes JSON in every version that has it.
-    pub(crate) fn blockdev(&mut self, mut node: JsonObject, origin: FieldPath) {
-        if self.is_libvirt_style() {
-            libvirt_order::node(&mut node, origin);
-        }
+    pub(crate) fn blockdev(&mut self, node: JsonObject, origin: FieldPath) {
         self.push(QemuOption::Blockdev, ArgumentValue::Json(node), origin);
     }
 
@@ -172,10 +159,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Adds a device: as JSON if the target supports it, otherwise as key=value.
-    pub(crate) fn device(&mut self, mut device: JsonObject, origin: FieldPath) {
-        if self.is_libvirt_style() {
-            libvirt_order::device(&mut device, origin);
-        }
+    pub(crate) fn device(&mut self, device: JsonObject, origin: FieldPath) {
         if self.takes_json(Capability::DeviceJson) {
             self.push(QemuOption::Device, ArgumentValue::Json(device), origin);
             return;

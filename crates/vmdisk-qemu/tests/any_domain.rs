@@ -9,7 +9,7 @@ use proptest::sample::select;
 use vmdisk_facts::Target;
 use vmdisk_model::*;
 use vmdisk_qemu::{
-    ArgumentValue, CommandLineForm, Document, Json, Options, QemuOption, Style, write,
+    ArgumentValue, CommandLineForm, Document, Json, Options, QemuOption, write,
     write_monitor_script,
 };
 use vmdisk_rule::{Consumer, Context, Finding, Outcome};
@@ -511,9 +511,8 @@ proptest! {
     fn what_is_written_holds_together(
         domain in domain(),
         target in select(vec!["qemu=5.2", "qemu=6.1", "qemu=7.2", "qemu=11.1", "machine=q35"]),
-        style in select(vec![Style::Readable, Style::Libvirt]),
     ) {
-        let options = Options { target: target.parse().unwrap(), style };
+        let options = Options { target: target.parse().unwrap() };
         let line = match write(&domain, &options) {
             Ok(line) => line,
             Err(problems) => {
@@ -543,10 +542,10 @@ proptest! {
                     prop_assert!(name.len() <= 31 && nodes.insert(name));
                 }
                 QemuOption::Device | QemuOption::Object | QemuOption::Chardev => {
-                    // libvirt's floppy controller alone has no id: nothing speaks of it.
+                    // Nothing speaks of a companion.
                     match argument.property("id") {
                         Some(id) => prop_assert!(ids.insert((argument.option, id))),
-                        None => prop_assert!(argument.value.word().is_some_and(|word| word.contains("isa-fdc") || word.contains("ich9-usb-uhci"))),
+                        None => prop_assert!(argument.value.word().is_some_and(|word| word.contains("ich9-usb-uhci"))),
                     }
                     if let Some(node) = argument.property("drive") {
                         prop_assert!(nodes.contains(&node));
@@ -590,7 +589,7 @@ proptest! {
         target in select(vec!["qemu=5.2", "qemu=7.2", "qemu=11.1"]),
         form in 0_u8..3,
     ) {
-        let options = Options { target: target.parse().unwrap(), style: Style::Readable };
+        let options = Options { target: target.parse().unwrap() };
         let Ok(line) = write(&domain, &options) else { return Ok(()) };
         let argv = line.argv();
         let text = match form {
@@ -610,7 +609,7 @@ proptest! {
         domain in domain(),
         target in select(vec!["qemu=5.2", "qemu=7.2", "qemu=11.1"]),
     ) {
-        let options = Options { target: target.parse().unwrap(), style: Style::Readable };
+        let options = Options { target: target.parse().unwrap() };
         let Ok(script) = write_monitor_script(&domain, &options) else { return Ok(()) };
         let text = script.to_lines();
         let document = vmdisk_qemu::read(&text).unwrap_or_else(|failure| panic!("{failure}: {text}"));

@@ -7,5 +7,6 @@ mod limits;
 mod machines;
 mod normal;
 mod reading;
+mod scripts;
 #[path = "write/main.rs"]
 mod write;

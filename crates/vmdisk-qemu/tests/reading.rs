@@ -129,9 +129,6 @@ fn a_script_may_hold_the_program_and_the_options_in_variables() {
         "[ \"$1\" = x ] || exit\nqemu-system-x86_64 -M q35 -hda a.img -hdb 'b c.img'".to_owned(),
         // Makefiles
         "QEMU := qemu-system-x86_64\nF = -M q35 \\\n\t-hda a.img\nrun: x\n\t@$(QEMU) $(F) -hdb 'b c.img'".to_owned(),
-        "F=-M q35\nifdef F\nF += -hda a.img\nelse\nF += -hda z.img\nendif\nrun:\n\tqemu-system-x86_64 ${F} -hdb 'b c.img'".to_owned(),
-        // A batch file of Windows
-        "@echo off\r\nREM qemu-system-x86_64 -hda z.img\r\n@qemu-system-x86_64 -M q35 ^\r\n  -hda a.img -hdb \"b c.img\"\r\n".to_owned(),
         "\"C:\\Program Files\\qemu\\qemu-system-x86_64.exe\" -M q35 -hda a.img -hdb \"b c.img\"".to_owned(),
     ] {
         let document = read(&text).unwrap();
@@ -144,80 +141,6 @@ fn a_script_may_hold_the_program_and_the_options_in_variables() {
         assert_eq!(paths, [Some("a.img"), Some("b c.img")], "{text}");
         let architecture = document.domain.architecture;
         assert_eq!(architecture, Some(Architecture::X86_64), "{text}");
-    }
-}
-
-/// The host paths of the disks of each start, and the unknown words of the last one.
-fn starts(text: &str) -> (Vec<Vec<String>>, Vec<(String, bool)>) {
-    let all = read_all(text, text.len(), &[], &BTreeMap::new()).unwrap();
-    let paths = |document: &vmdisk_qemu::Document| {
-        let images = document
-            .domain
-            .disks
-            .iter()
-            .map(|disk| disk.backend.image());
-        let paths = images.map(|it| it.and_then(Image::host_path).unwrap_or("-").to_owned());
-        paths.collect()
-    };
-    let others = all.last().unwrap().others.iter();
-    let words = others
-        .filter(|it| it.is_unknown)
-        .map(|it| (it.name.clone(), it.has_data));
-    (all.iter().map(paths).collect(), words.collect())
-}
-
-#[test]
-fn a_branch_that_decides_over_disks_gives_one_start_for_each_way() {
-    for (script, expected) in [
-        ("O=\nif x; then O=\"-hda a.img\"\nfi", "a.img|"),
-        ("O=\nif x; then O=-enable-kvm\nfi", ""),
-        ("O='-hda a.img'\nx && O+=' -hdb b.img'", "a.img b.img|a.img"),
-        ("O='-hda a.img'\nx && O+=' -S'", "a.img"),
-        ("O='-hda a.img'\nx && O+=' -snapshot'", "a.img|a.img"),
-        (
-            "O='-M q35 -hda a.img'\nif x; then O+=' -hdb b.img'; else O+=' -hdb c.img'; fi",
-            "a.img b.img|a.img c.img",
-        ),
-        ("case $1 in a) O=-hda\\ a.img ;; *) O=-S ;; esac", "|a.img"),
-        ("while getopts x o; do O=-hda\\ a.img; done", "| $O yes"),
-        (
-            "O=-S; while getopts x o; do O=\"-hda $OPTARG\"; done",
-            "| $O yes",
-        ),
-        (". ./conf; O=$DISKS", " $DISKS yes"),
-        ("", " $O yes"),
-        ("O='-hda a.img $P'", "a.img $P"),
-        ("O=\"-hda a.img $P\"", "a.img $P no"),
-        (
-            "set -- -hda a.img; x && set -- \"$@\" -hdb b.img; O=$*",
-            "a.img b.img|a.img",
-        ),
-        // Not more ways than are read.
-        (
-            "O=; for d in a b c d e f g h; do [ -e $d ] && O=\"$O -hda $d\"; done",
-            "a b c d e f g h|",
-        ),
-        (
-            "O='-hda z'; [ -e a ] && O=\"$O -hdb a\"; [ -e b ] && O=\"$O -hdc b\"; [ -e c ] && O=\"$O -hdd c\"",
-            "z a b c|z b c|z a c|z c|z a b|z b|z a|z",
-        ),
-    ] {
-        let text = format!("{script}\nqemu-system-x86_64 $O\n");
-        let (paths, words) = starts(&text);
-        let paths: Vec<String> = paths.iter().map(|it| it.join(" ")).collect();
-        let words = words
-            .iter()
-            .map(|(word, has_data)| format!(" {word} {}", if *has_data { "yes" } else { "no" }));
-        let found = paths.join("|") + &words.collect::<String>();
-        let sorted = |text: &str| {
-            let mut ways: Vec<&str> = text.split('|').collect();
-            ways.sort_unstable();
-            ways.join("|")
-        };
-        match expected.contains('$') {
-            true => assert_eq!(found, expected, "{text}"),
-            false => assert_eq!(sorted(&found), sorted(expected), "{text}"),
-        }
     }
 }
 
@@ -235,95 +158,6 @@ fn a_variable_named_after_qemu_is_the_program_if_there_is_no_other() {
     }
     let both = read("$QEMU -version\nqemu-system-x86_64 -hda a.img -hdb b.img\n").unwrap();
     assert_eq!(both.domain.disks.len(), 2);
-}
-
-#[test]
-fn each_recipe_of_a_makefile_is_a_start_with_its_own_values() {
-    let makefile = "QEMU ?= qemu-system-x86_64\nB := out\nIMG = $(B)/$(NAME:.raw=.img)\nNAME = fs.raw\n\
-        O = -drive file=$(IMG),format=raw,cache=$(C) \\\n  $(MORE)\nC := none\nMORE += -hdd $(addprefix $(B)/,z)\n\
-        define TWICE\n$(QEMU) $(O) -S\n$(QEMU) -hda a\nendef\n\
-        run gdb: disk.img\n\t@$(QEMU) $(O)\n\
-        other: IMG = $@.img\nother: first second\n\t$(QEMU) $(O) -hda $< -hdb $(word 2,$^)\n\
-        twice:\n\t$(TWICE)\n\tfor d in p q; do $(QEMU) -hda $$d$(X); done\n";
-    let (paths, _) = starts(makefile);
-    let paths: Vec<String> = paths.iter().map(|it| it.join(" ")).collect();
-    assert_eq!(
-        paths,
-        [
-            // Both targets have one recipe.
-            "out/fs.img out/z",
-            "other.img out/z first second",
-            "out/fs.img out/z",
-            "a",
-            "p$(X)",
-            "q$(X)",
-        ]
-    );
-}
-
-/// Functions of make in options, without a value that the file does not set.
-const FUNCTIONS: &[&str] = &[
-    "$(foreach d,a b,-drive file=$(d).img,format=raw,if=virtio)",
-    "$(if $(SET),-drive file=a$(strip ,format=raw ),)",
-    "$(if $(NOT),-hda a,-hdb $(if $(SET),b,c))",
-    "-drive file=$(subst x,y,x,format=raw,id=x)",
-    "-drive $(patsubst %.i,file=%.img,a.i),format=raw",
-    "$(addprefix -hda ,a) $(addsuffix .img,-hdb=b)",
-    "-hda $(notdir /a/b,c) -hdb $(dir /a/b)x -hdc $(basename a.b).c -hdd $(firstword d e)",
-    "-hda $(word 2,$(LIST)) -hdb $(lastword a c) -hdc $(filter a%,b ab) -hdd x$(word 9,$(LIST))",
-    "$(call F,a,format=raw) -hda $(or $(NOT),b,c)",
-    "$(foreach d,$(LIST),$(call F,$(d),format=$(if $(filter-out b,$(d)),raw,qcow2)))",
-];
-
-#[test]
-#[allow(
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    reason = "make judges the reading"
-)]
-fn the_functions_of_make_give_what_make_gives() {
-    use std::io::Write as _;
-    let makefile = |options: &str| {
-        format!(
-            "SET := 1\nNOT =\nLIST = a b\nF = -drive file=$(1).img,$(2),if=virtio\nrun:\n\tqemu-system-x86_64 {options}\n"
-        )
-    };
-    for options in FUNCTIONS.iter().copied() {
-        let text = makefile(options);
-        let make = std::process::Command::new("make")
-            .args(["-nf", "-"])
-            .stdin(std::process::Stdio::piped())
-            .stdout(std::process::Stdio::piped())
-            .spawn();
-        let Ok(mut make) = make else {
-            let is_required = std::env::var("VMDISK_REAL").is_ok_and(|it| it == "require");
-            assert!(!is_required, "there is no make");
-            println!("skipped: there is no make");
-            return;
-        };
-        let mut input = make.stdin.take().unwrap();
-        input.write_all(text.as_bytes()).unwrap();
-        drop(input);
-        let line = make.wait_with_output().unwrap().stdout;
-        let line = String::from_utf8(line).unwrap();
-        let (found, real) = (starts(&text).0, starts(&line).0);
-        assert_eq!(found, real, "{options}: make: {line}");
-    }
-}
-
-#[test]
-fn a_condition_of_make_has_the_values_of_its_branches() {
-    for (options, is_known) in [
-        ("$(if $(DEBUG),-s -S,)", true),
-        ("$(if $(DEBUG),-s)", true),
-        ("$(if $(DEBUG),-hda b.img,)", false),
-        ("$(if $(DEBUG),$(X),)", false),
-    ] {
-        let text = format!("run:\n\tqemu-system-x86_64 -hda a.img {options}\n");
-        let document = read(&text).unwrap();
-        let unknown = document.others.iter().any(|it| it.has_data);
-        assert_eq!(!unknown, is_known, "{options}: {:?}", document.others);
-    }
 }
 
 #[test]
@@ -867,7 +701,6 @@ fn a_memory_object_has_the_memory_of_the_guest_and_is_shared_as_qemu_shares_it()
 fn the_commands_of_a_unit_are_those_that_systemd_runs() {
     let qemu = "qemu-system-x86_64 -S -drive file=/srv/a.img,format=raw,if=virtio";
     let old = qemu.replace("/srv/a", "/srv/old");
-    let in_shell = qemu.replace("/srv/a", "$$DIR/$NAME");
     for (service, path) in [
         (format!("ExecStart=\nExecStart={qemu}"), "/srv/a.img"),
         (
@@ -887,10 +720,6 @@ fn the_commands_of_a_unit_are_those_that_systemd_runs() {
         ),
         (format!("ExecStart=/bin/sh -c 'exec {qemu}'"), "/srv/a.img"),
         (format!("ExecStart=/bin/bash -c \"{qemu}\""), "/srv/a.img"),
-        (
-            format!("Environment=DIR=/srv NAME=a\nExecStart=/bin/sh -c 'exec {in_shell}'"),
-            "/srv/a.img",
-        ),
         (
             format!(
                 "Environment=DIR=/srv\nExecStart=:{}",
@@ -926,48 +755,6 @@ fn images(text: &str) -> Vec<(String, Vec<String>)> {
 }
 
 #[test]
-fn a_start_whose_program_a_branch_sets_is_one_in_each_way() {
-    let drive = "-m 512 -drive file=/a.img,format=raw,if=virtio";
-    for name in ["EMU", "Q", "BIN"] {
-        let script = format!(
-            "if [ \"$1\" = arm ]; then {name}=qemu-system-aarch64; else {name}=qemu-system-x86_64; fi\n${name} {drive}\n"
-        );
-        let start = (String::new(), vec!["/a.img".to_owned()]);
-        assert_eq!(images(&script), [start.clone(), start], "{script}");
-    }
-    for (lines, owner) in [
-        ("Q := $(if $(V),,@)\nrun:\n\t$(Q)", "run"),
-        ("run:\n\t$(Q)", "run"),
-        ("run:\n\t@", "run"),
-    ] {
-        let makefile = format!("{lines}qemu-system-x86_64 {drive}\n");
-        let expected = (owner.to_owned(), vec!["/a.img".to_owned()]);
-        assert_eq!(images(&makefile), [expected], "{makefile}");
-    }
-}
-
-#[test]
-fn variables_of_a_target_are_those_of_what_is_made_for_it() {
-    let makefile = "OPTIONS = -m 512 -drive file=/a.img,format=raw,if=virtio\nrun: image\n\tqemu-system-x86_64 $(OPTIONS) $(MORE)\n\
-        debug: OPTIONS += -drive file=/$(NAME).img,format=raw,if=virtio\ndebug: NAME = b\ndebug: run\n\
-        test: OPTIONS := -m 1G -drive file=/t.img,format=raw,if=virtio\ntest: all\nall: run\nimage:\n\ttruncate -s 1G /a.img\n";
-    let of = |owner: &str, images: &[&str]| {
-        (
-            owner.to_owned(),
-            images.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>(),
-        )
-    };
-    let mut found = images(makefile);
-    found.sort();
-    let expected = [
-        of("debug", &["/a.img", "/b.img"]),
-        of("run", &["/a.img"]),
-        of("test", &["/t.img"]),
-    ];
-    assert_eq!(found, expected);
-}
-
-#[test]
 fn a_disk_is_not_the_value_of_the_option_before_it() {
     let drive = "-drive file=/a.img,format=raw,if=virtio";
     for before in ["-enable-sync-profile", "-frobnicate", "-serial", "-m"] {
@@ -986,4 +773,20 @@ fn a_disk_is_not_the_value_of_the_option_before_it() {
         problems(&document, &text),
         [(drive.to_owned(), message.to_owned())]
     );
+}
+
+#[test]
+fn a_drive_that_names_the_driver_of_its_protocol_has_a_format() {
+    for drive in [
+        "file=fat:rw:/d,format=vvfat",
+        "file=/dev/sda,format=host_device",
+    ] {
+        let line = format!("qemu-system-x86_64 -drive {drive},if=virtio");
+        let document = vmdisk_qemu::read(&line).unwrap();
+        assert!(
+            document.problems.is_empty(),
+            "{line}: {:?}",
+            document.problems
+        );
+    }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::error::QmpError;
 use crate::qemu::QemuProcess;
-use crate::stderr::StderrCollector;
+use crate::stderr::OutputCollector;
 
 /// The id of our character device; no other option may use it.
 const CHARDEV: &str = "vmdisk-qmp";
@@ -113,7 +113,7 @@ impl Launch {
         drop(command);
         let mut child = spawned.map_err(|error| QmpError::Start { program, error })?;
         let pipe = child.stderr.take().expect("standard error is a pipe");
-        let stderr = match StderrCollector::of(pipe) {
+        let stderr = match OutputCollector::of(pipe) {
             Ok(stderr) => stderr,
             Err(error) => {
                 let _ = child.kill();

@@ -32,3 +32,4 @@ pub use event::Event;
 pub use introspect::introspect;
 pub use launch::Launch;
 pub use qemu::QemuProcess;
+pub use stderr::OutputCollector;

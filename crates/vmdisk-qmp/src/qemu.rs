@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::client::{Client, Greeting};
 use crate::error::QmpError;
 use crate::event::Event;
-use crate::stderr::StderrCollector;
+use crate::stderr::OutputCollector;
 
 /// A running QEMU; dropping it kills the process.
 #[derive(Debug)]
@@ -22,13 +22,13 @@ pub struct QemuProcess {
 #[derive(Debug)]
 struct Process {
     child: Child,
-    stderr: StderrCollector,
+    stderr: OutputCollector,
 }
 
 impl QemuProcess {
     pub(crate) fn greet(
         child: Child,
-        stderr: StderrCollector,
+        stderr: OutputCollector,
         stream: UnixStream,
         timeout: Duration,
     ) -> Result<Self, QmpError> {

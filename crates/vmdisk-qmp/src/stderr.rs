@@ -1,26 +1,29 @@
-//! Collects the standard error of a process.
+//! Collects the output of a process while it runs.
 
 use std::io::Read;
-use std::process::ChildStderr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 /// Maximum number of collected bytes; further output is read, so that the process does not block, and dropped.
 const MAX_BYTES: usize = 1 << 20;
 
-/// The collected standard error of a process.
+/// The collected standard output or error of a process.
 #[derive(Debug)]
-pub(crate) struct StderrCollector {
+pub struct OutputCollector {
     text: Arc<Mutex<Vec<u8>>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl StderrCollector {
-    pub(crate) fn of(mut pipe: ChildStderr) -> std::io::Result<Self> {
+impl OutputCollector {
+    /// Starts to read a pipe.
+    ///
+    /// # Errors
+    /// If no thread can be started.
+    pub fn of(mut pipe: impl Read + Send + 'static) -> std::io::Result<Self> {
         let text = Arc::new(Mutex::new(Vec::new()));
         let shared = Arc::clone(&text);
         let thread = std::thread::Builder::new()
-            .name("stderr of QEMU".to_owned())
+            .name("output".to_owned())
             .spawn(move || {
                 let mut block = [0; 4096];
                 while let Ok(read @ 1..) = pipe.read(&mut block) {
@@ -29,22 +32,22 @@ impl StderrCollector {
                     text.extend_from_slice(&block[..read.min(room)]);
                 }
             })?;
-        Ok(StderrCollector {
+        Ok(OutputCollector {
             text,
             thread: Some(thread),
         })
     }
 
     /// Returns the output so far.
-    pub(crate) fn so_far(&self) -> String {
+    pub fn so_far(&self) -> String {
         let text = self.text.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&text).into_owned()
     }
 
     /// Returns all output of a process that has exited.
     ///
-    /// A child of QEMU may keep the pipe open for longer; this does not wait for it.
-    pub(crate) fn all(&mut self) -> String {
+    /// A child of it may keep the pipe open for longer; this does not wait for it.
+    pub fn all(&mut self) -> String {
         let begun = std::time::Instant::now();
         while let Some(thread) = &self.thread
             && !thread.is_finished()

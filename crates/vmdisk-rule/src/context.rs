@@ -1,53 +1,12 @@
 //! The inputs of a rule.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use vmdisk_facts::{Answer, Capability, Component, Fact, HostIndex, Target, Version};
+use vmdisk_facts::{Answer, Capability, Component, Fact, HostIndex, Missing, Target, Version};
 use vmdisk_model::{Disk, Domain, DomainField, FieldPath, Image, Scope};
 use vmdisk_source::VersionedSyntax;
 
 use crate::Policy;
-
-/// A missing input of a rule.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Missing {
-    /// The missing fact, such as `file system of /srv/a.img`; empty unless `names_missing`.
-    pub what: String,
-    /// The reason why it is missing, such as `no facts were given` or `permission`.
-    pub why: Cow<'static, str>,
-}
-
-impl Missing {
-    /// A missing input with the reason.
-    pub fn new(what: impl Into<String>, why: impl Into<Cow<'static, str>>) -> Self {
-        Missing {
-            what: what.into(),
-            why: why.into(),
-        }
-    }
-
-    /// The reason for all facts of the host if no facts were given.
-    pub const NO_FACTS: &'static str = "no facts were given";
-
-    /// The reason for all facts of QEMU if neither facts nor target name its version.
-    pub const NO_QEMU: &'static str = "the version of QEMU is not known";
-
-    /// The reason for all facts of the machine if the input contains only disks.
-    pub const DISKS_ONLY: &'static str = "the file contains disks without their machine";
-
-    /// The reason for all comparisons of guests if it is not known which of them share a host.
-    pub const NO_HOST: &'static str = "several files, and their hosts are unknown";
-
-    /// The reason for a field whose value a shell or systemd fills in.
-    pub const OPEN_VALUE: &'static str = "a variable without a known value sets it";
-
-    /// The reason for what depends on a placeholder of a template.
-    pub const PLACEHOLDER: &'static str = "a template fills it in";
-
-    /// The reason for all checks except those of the text if another hypervisor runs the guest.
-    pub const NOT_QEMU: &'static str = "QEMU does not run this guest, and the rule is about QEMU";
-}
 
 /// A configuration with the known facts about its surroundings.
 #[derive(Clone, Copy, Debug)]
@@ -136,7 +95,8 @@ impl<'a> Context<'a> {
             .ok_or_else(|| self.missing(what, Missing::NO_FACTS))
     }
 
-    fn missing(&self, what: impl FnOnce() -> String, why: &'static str) -> Missing {
+    /// A missing input; `what` names it if the run wants names.
+    pub fn missing(&self, what: impl FnOnce() -> String, why: &'static str) -> Missing {
         let what = self.names_missing.then(what);
         Missing::new(what.unwrap_or_default(), why)
     }
@@ -146,12 +106,7 @@ impl<'a> Context<'a> {
     /// # Errors
     /// Fails if the fact is unknown or was not collected.
     pub fn known<T>(fact: Fact<T>, what: impl FnOnce() -> String) -> Result<Option<T>, Missing> {
-        match fact {
-            Fact::Known(value) => Ok(Some(value)),
-            Fact::Absent => Ok(None),
-            Fact::Unknown(unknown) => Err(Missing::new(what(), unknown.to_string())),
-            Fact::NotCollected => Err(Missing::new(what(), "not collected")),
-        }
+        fact.needed(what)
     }
 
     /// True if the target's libvirt is older than a version; `None` if the target has none, or libvirt is not involved.

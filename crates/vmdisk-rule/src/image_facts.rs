@@ -1,7 +1,7 @@
 //! Facts about image files.
 
 use vmdisk_facts::{DirectIo, Fact, File, FsKind, ImageHeader};
-use vmdisk_model::{Format, HostStorage, Image};
+use vmdisk_model::{Format, HostStorage, Image, MadeAs};
 
 use crate::{Consumer, Context, Missing};
 
@@ -16,7 +16,7 @@ pub fn file<'a>(
 ) -> Result<&'a File, Missing> {
     let host = context.host(&what)?;
     host.file(path)
-        .ok_or_else(|| Missing::new(what(), "not collected"))
+        .ok_or_else(|| Missing::new(what(), Missing::NOT_COLLECTED))
 }
 
 /// The header of an image; `None` if the path does not exist.
@@ -32,7 +32,8 @@ pub fn header<'a>(context: &Context<'a>, path: &str) -> Result<Option<&'a ImageH
     Context::known(file.image.as_ref(), what)
 }
 
-/// The format that an image has for QEMU, which probes one that is not set; libvirt takes such an image for raw.
+/// The format that an image has for QEMU, which probes one that is not set; libvirt takes such an image for raw. Without a
+/// header, it is the one that the text makes it with.
 ///
 /// # Errors
 /// Fails if QEMU probes it, and the header was not collected.
@@ -42,12 +43,21 @@ pub fn format_in_use(context: &Context<'_>, image: &Image) -> Result<Format, Mis
         (None, _) if context.consumer == Consumer::Libvirt => return Ok(Format::Raw),
         (None, path) => path.unwrap_or("the image"),
     };
+    let made = match image.made_as {
+        Some(MadeAs::Format(format)) => Some(format),
+        Some(MadeAs::Unclear) | None => None,
+    };
     let probed = match image.is_headed_by_its_format() {
-        true => header(context, path)?.and_then(|it| it.probed.value()),
+        true => match header(context, path) {
+            Ok(header) => header.and_then(|it| it.probed.value()),
+            Err(missing) => return made.ok_or(missing),
+        },
         false => None,
     };
     let format = probed.and_then(|format| Format::of_qemu_driver(format));
-    format.ok_or_else(|| Missing::new(format!("the format of {path}"), "QEMU probes it"))
+    format
+        .or(made)
+        .ok_or_else(|| Missing::new(format!("the format of {path}"), "QEMU probes it"))
 }
 
 /// The header of the top image of a disk that is opened as qcow2; `None` for other disks.

@@ -10,6 +10,7 @@ mod comparison;
 mod context;
 mod declare;
 mod evidence;
+mod flash;
 pub mod image_facts;
 mod other_guests;
 mod outcome;
@@ -23,9 +24,10 @@ pub mod serial;
 mod severity;
 
 pub use comparison::{ByAnswer, ComparedHost, Comparison};
-pub use context::{Consumer, Context, Missing};
+pub use context::{Consumer, Context};
 pub use declare::TextRule;
 pub use evidence::Evidence;
+pub use flash::report_flash;
 pub use other_guests::{OtherGuests, Resource, SharedImage, Sharing, Shortage};
 pub use outcome::Outcome;
 pub use page::Example;
@@ -36,3 +38,4 @@ pub use rule::{
     Applicability, Check, Confidence, Finding, FindingText, Fix, NotChecked, Related, Report, Rule,
 };
 pub use severity::{Group, Severity};
+pub use vmdisk_facts::Missing;

@@ -177,7 +177,8 @@ fn drop_superseded(outcome: &mut Outcome) {
     outcome
         .findings
         .retain(|finding| !silenced.contains(&(finding.rule.name, finding.at.disk())));
-    outcome
-        .not_checked
-        .retain(|missed| !silenced.contains(&(missed.rule.name, missed.at.disk())));
+    outcome.not_checked.retain_mut(|missed| {
+        let name = missed.rule.name;
+        missed.keep_places(|at| !silenced.contains(&(name, at.disk())))
+    });
 }

@@ -43,7 +43,8 @@ pub enum Check {
     Model(fn(&Context<'_>, &mut Report)),
     /// The hosts that one guest may run on.
     Hosts(fn(&Comparison<'_>, &mut Report)),
-    /// The model of one guest, and the other guests of the run on the same host.
+    /// The model of one guest, and the other guests of the run on the same host; at first none, then those with which it
+    /// conflicts.
     Guests(fn(&Context<'_>, &OtherGuests, &mut Report)),
     /// The text of one syntax: a [`TextRule`](crate::TextRule) has the function, or the reader reports the rule.
     Text,
@@ -306,6 +307,8 @@ pub struct NotChecked {
     pub missing: Missing,
     /// If hosts are compared, the indexes of the hosts that lack the input.
     pub hosts: Vec<usize>,
+    /// Further subjects, for the same reason; `missing` names the input of the first.
+    pub further: Vec<FieldPath>,
 }
 
 impl NotChecked {
@@ -316,7 +319,29 @@ impl NotChecked {
             at,
             missing,
             hosts: Vec::new(),
+            further: Vec::new(),
         }
+    }
+
+    /// All subjects of the check, the first one first.
+    pub fn places(&self) -> impl Iterator<Item = FieldPath> {
+        std::iter::once(self.at).chain(self.further.iter().copied())
+    }
+
+    fn last(&self) -> FieldPath {
+        self.further.last().copied().unwrap_or(self.at)
+    }
+
+    /// Keeps some subjects; false if there are none.
+    pub(crate) fn keep_places(&mut self, is_kept: impl Fn(FieldPath) -> bool) -> bool {
+        self.further.retain(|at| is_kept(*at));
+        if !is_kept(self.at) {
+            match self.further.is_empty() {
+                true => return false,
+                false => self.at = self.further.remove(0),
+            }
+        }
+        true
     }
 }
 
@@ -364,10 +389,28 @@ impl<'o> Report<'o> {
         self.findings.last_mut().expect("a finding was just pushed")
     }
 
-    /// Records that `at` could not be checked, and why.
+    /// Records that `at` could not be checked, and why. A reason that the rule gave before gets a further place, one of
+    /// each disk, unless each place has a variable of its own.
     pub fn not_checked(&mut self, at: FieldPath, missing: Missing) {
-        self.not_checked
-            .push(NotChecked::new(self.rule, at, missing));
+        let is_alone = missing.why == Missing::OPEN_VALUE;
+        let is_same = |it: &&mut NotChecked| it.missing.why == missing.why && it.hosts.is_empty();
+        let Some(same) = self.own().find(is_same).filter(|_| !is_alone) else {
+            let missed = NotChecked::new(self.rule, at, missing);
+            return self.not_checked.push(missed);
+        };
+        let last = same.last();
+        if last != at && (last.disk().is_none() || last.disk() != at.disk()) {
+            same.further.push(at);
+        }
+    }
+
+    /// The last entries of this rule.
+    fn own(&mut self) -> impl Iterator<Item = &mut NotChecked> {
+        /// Reasons that are different for each disk are as many as the disks.
+        const LOOKED_AT: usize = 8;
+        let rule = self.rule;
+        let last = self.not_checked.iter_mut().rev().take(LOOKED_AT);
+        last.take_while(move |it| std::ptr::eq(it.rule, rule))
     }
 
     /// Groups the compared hosts by their answers to one question; hosts without an answer are not checked at `at`.
@@ -387,10 +430,8 @@ impl<'o> Report<'o> {
         }
         self.not_checked
             .extend(unanswered.into_iter().map(|(missing, hosts)| NotChecked {
-                rule: self.rule,
-                at,
-                missing,
                 hosts,
+                ..NotChecked::new(self.rule, at, missing)
             }));
         answers
     }
@@ -408,12 +449,9 @@ impl<'o> Report<'o> {
 
     /// As [`require`](Self::require), but reports only the first of several missing facts about one disk.
     pub fn require_once<T>(&mut self, at: FieldPath, value: Result<T, Missing>) -> Option<T> {
-        let last = self.not_checked.last();
-        let is_reported = last
-            .is_some_and(|last| std::ptr::eq(last.rule, self.rule) && last.at.disk() == at.disk());
         match value {
-            Err(_) if is_reported => None,
-            _ => self.require(at, value),
+            Err(_) if self.own().any(|it| it.last().disk() == at.disk()) => None,
+            value => self.require(at, value),
         }
     }
 }

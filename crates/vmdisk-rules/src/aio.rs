@@ -1,16 +1,12 @@
-//! The slots of Linux AIO on a host, and those that a guest needs.
+//! The threads of a guest that need slots of Linux AIO.
 
 use std::collections::BTreeSet;
 
-use vmdisk_facts::HostIndex;
 use vmdisk_model::{AioMode, Disk, Domain, IoThreadId};
-use vmdisk_rule::{Context, Missing};
+use vmdisk_rule::Context;
 
 use crate::io_uring::is_opened_by_path;
 use crate::iothreads;
-
-/// The slots of one thread (`MAX_EVENTS` in QEMU's block/linux-aio.c).
-pub(crate) const SLOTS: u64 = 1024;
 
 /// The first disk that uses Linux AIO, and the number of threads that reserve slots.
 pub(crate) fn threads(context: &Context<'_>) -> Option<(usize, u64)> {
@@ -23,15 +19,6 @@ pub(crate) fn threads(context: &Context<'_>) -> Option<(usize, u64)> {
         }
     }
     Some((first?, u64::try_from(threads.len()).unwrap_or(u64::MAX)))
-}
-
-/// The limit of the host (`fs.aio-max-nr`); `None` if the kernel has none.
-///
-/// # Errors
-/// Fails if it was not collected.
-pub(crate) fn slots(host: &HostIndex<'_>) -> Result<Option<u64>, Missing> {
-    let most = host.facts().limits.aio_max_nr.clone();
-    Context::known(most, || "fs.aio-max-nr".to_owned())
 }
 
 /// The threads that a disk's requests run in; `None` is the main loop.

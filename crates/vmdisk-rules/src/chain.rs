@@ -102,7 +102,7 @@ fn follow<'a>(
             Err(missing) => break End::Unknown(missing),
         };
         let Some(file) = host.file(&path) else {
-            break End::Unknown(Missing::new(what(), "not collected"));
+            break End::Unknown(Missing::new(what(), Missing::NOT_COLLECTED));
         };
         match Context::known(host::exists(host, &path), what) {
             Ok(Some(true)) => {}

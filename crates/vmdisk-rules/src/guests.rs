@@ -4,6 +4,7 @@ use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::{Hash, Hasher};
 
+use vmdisk_facts::verdict::aio::{AioSlots, SLOTS_OF_THREAD};
 use vmdisk_facts::{Fact, HostIndex};
 use vmdisk_model::{Bytes, Disk, DiskField, DomainField, FieldPath, Protocol, Scope};
 use vmdisk_rule::{Context, OtherGuests, Resource, SharedImage, Sharing, Shortage};
@@ -70,7 +71,7 @@ impl GuestNeeds {
             images: images_of(context),
             pages: pages().unwrap_or((Bytes(0), 0)),
             aio: aio::threads(context)
-                .map(|(disk, threads)| (number(disk), threads.saturating_mul(aio::SLOTS))),
+                .map(|(disk, threads)| (number(disk), threads.saturating_mul(SLOTS_OF_THREAD))),
             growth: growth_of(context),
         })
     }
@@ -94,10 +95,10 @@ fn identity_of(context: &Context<'_>, path: &str) -> u64 {
     }
 }
 
-/// All images of a guest: the configured ones, and those that image headers name.
+/// The images of a guest, and what it does with them.
 fn images_of(context: &Context<'_>) -> Box<[ImageUse]> {
     let mut found = Vec::new();
-    let mut add = |disk_number: usize, depth: usize, disk: &Disk, path: &str| {
+    for_each_image(context, |disk_number, depth, disk, path| {
         let is_top = depth == 0;
         found.push(ImageUse {
             identity: identity_of(context, path),
@@ -106,7 +107,16 @@ fn images_of(context: &Context<'_>) -> Box<[ImageUse]> {
             writes: is_top && disk.is_writable() && !disk.backend.is_transient,
             is_shareable: disk.backend.is_shareable,
         });
-    };
+    });
+    found.into()
+}
+
+/// Hands over all images of a guest with the number of their disk and of the images above them: the configured ones, and
+/// those that image headers name.
+pub(crate) fn for_each_image(
+    context: &Context<'_>,
+    mut add: impl FnMut(usize, usize, &Disk, &str),
+) {
     for (index, disk, top) in context.images() {
         for (depth, image) in top.chain().enumerate() {
             if let Some(path) = image.host_path().filter(|path| !path.is_empty()) {
@@ -123,7 +133,6 @@ fn images_of(context: &Context<'_>) -> Box<[ImageUse]> {
             }
         }
     }
-    found.into()
 }
 
 fn growth_of(context: &Context<'_>) -> Box<[Growth]> {
@@ -289,7 +298,10 @@ impl Sum {
     fn of(host: &HostIndex<'_>, key: &Key<'_>) -> Self {
         let available = match key {
             Key::Pages(page) => hugepages::existing(host, *page),
-            Key::Slots => aio::slots(host).ok().flatten(),
+            Key::Slots => AioSlots::of(host.facts(), 0)
+                .ok()
+                .flatten()
+                .map(|it| it.most),
             Key::Space(id) => host
                 .filesystem(id)
                 .and_then(|filesystem| filesystem.free_bytes.value().copied()),

@@ -6,6 +6,7 @@ use vmdisk_rule::{Confidence, Context, Missing, Report};
 
 pub(crate) use vmdisk_rule::image_facts::{direct_io, file, format_in_use, header, qcow2_header};
 
+use vmdisk_facts::access::QemuAccess;
 use vmdisk_facts::direct_io::DirectIoBasis as Basis;
 use vmdisk_facts::path::Dio;
 use vmdisk_facts::{BlockDevice, DirectIo, Fact, FsKind, HostIndex};
@@ -134,6 +135,23 @@ pub(crate) fn facts<'a>(
     what: &'static str,
 ) -> Option<&'a HostIndex<'a>> {
     report.require(at, context.host(|| what.to_owned()))
+}
+
+/// What QEMU's user may do with an image; `None` if it does not exist or was not collected, which other rules report.
+///
+/// # Errors
+/// Fails if the facts do not show it; `what` names them.
+pub(crate) fn qemu_access<'a>(
+    facts: &HostIndex<'a>,
+    path: &str,
+    what: impl Fn() -> String,
+) -> Result<Option<&'a QemuAccess>, Missing> {
+    let Some(file) = facts.file(path).filter(|file| !file.is_missing()) else {
+        return Ok(None);
+    };
+    let access = Context::known(file.qemu_access.as_ref(), &what)?;
+    let unknown = || Missing::new(what(), "nobody knows whom QEMU runs as");
+    access.map(Some).ok_or_else(unknown)
 }
 
 /// The devices under a path, nearest first: those of a device, or those of the file system of a file.

@@ -33,7 +33,7 @@ pub(crate) fn compare(
     let words = || format!("the host's huge pages of {page}");
     let pools = &host.facts().memory.hugepages;
     if pools.is_empty() {
-        return Err(Missing::new(words(), "not collected"));
+        return Err(Missing::new(words(), Missing::NOT_COLLECTED));
     }
     let needed = memory.0.div_ceil(page.0);
     let Some(pool) = pools.get(&(page.0 / Bytes::KIB)) else {

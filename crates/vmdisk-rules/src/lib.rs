@@ -17,7 +17,6 @@ mod host;
 mod hugepages;
 mod io_uring;
 mod iothreads;
-mod media;
 mod remedy;
 mod rules;
 mod space;

@@ -13,7 +13,7 @@ pub fn growth<'a>(
 ) -> Result<Option<(&'a Filesystem, u64)>, Missing> {
     let what = || format!("the size of {path}");
     let Some(file) = facts.file(path) else {
-        return Err(Missing::new(what(), "not collected"));
+        return Err(Missing::new(what(), Missing::NOT_COLLECTED));
     };
     if file.is_missing() {
         return Ok(None);

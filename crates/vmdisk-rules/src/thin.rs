@@ -100,7 +100,7 @@ pub(crate) fn volume_of<'a>(
         )),
         Fact::NotCollected => Err(Missing::new(
             format!("LVM's description of {path}"),
-            "not collected",
+            Missing::NOT_COLLECTED,
         )),
     }
 }

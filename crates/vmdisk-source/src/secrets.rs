@@ -1,13 +1,14 @@
 //! Secrets in a text that is shown: passwords, keys and tokens, which a log must not show because a finding is near.
 //!
 //! The text may be anything that a guest is written in, or a part of it, so secrets are recognised by the names before
-//! them. If in doubt, more of the text after such a name is masked.
+//! them. If in doubt, more of the text after such a name is masked. Every output that is no configuration passes here, and
+//! so does what `facts redact` writes.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 /// Last parts of names whose values are secret. The value of `key-secret` is the id of a secret, not a secret.
-const NAMES: [&str; 17] = [
+const NAMES: [&str; 18] = [
     "password",
     "passwd",
     "passphrase",
@@ -27,6 +28,17 @@ const NAMES: [&str; 17] = [
     "data",
     // `rbd:pool/image:id=user:key=`
     "key",
+    // `-fw_cfg name=opt/x,string=`
+    "string",
+];
+
+/// Options of Ceph and others, whose value is the next word.
+const OPTIONS: [&str; 5] = [
+    "--key ",
+    "--password ",
+    "--passphrase ",
+    "--secret ",
+    "--token ",
 ];
 
 /// Quotes of shells, JSON and XML.
@@ -48,7 +60,72 @@ pub fn mask(text: &str) -> Cow<'_, str> {
 
 /// A message without the secrets that it quotes.
 pub fn mask_message(text: &str) -> Cow<'_, str> {
-    mask_in(text, Words::Message)
+    match has_sign(text) {
+        true => mask_in(text, Words::Message),
+        false => Cow::Borrowed(text),
+    }
+}
+
+/// A whole output: text for people by its lines, and JSON by its strings, which stay strings. A picture is what its writer made
+/// of masked texts, and stays.
+pub fn mask_output(text: &str) -> Cow<'_, str> {
+    let whole = text.trim();
+    let is_json = (whole.starts_with('{') && whole.ends_with('}'))
+        || (whole.starts_with('[') && whole.ends_with(']'));
+    match () {
+        () if is_json => in_strings(text, |string| mask_message(string).into_owned()),
+        () if whole.starts_with("<svg") => Cow::Borrowed(text),
+        () => mask_lines(text),
+    }
+}
+
+/// As [`mask_message`] for each line: a quote that a line leaves open hides nothing of the next ones.
+pub fn mask_lines(text: &str) -> Cow<'_, str> {
+    match has_sign(text) {
+        true => Cow::Owned(text.split_inclusive('\n').map(mask_message).collect()),
+        false => Cow::Borrowed(text),
+    }
+}
+
+/// A text of any syntax in which a word replaces each secret; the lines hold.
+pub fn redact(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    for range in Secrets::of(text).0 {
+        out.push_str(&text[at..range.start]);
+        out.push_str("redacted");
+        out.extend(text[range.clone()].matches('\n'));
+        at = range.end;
+    }
+    out + &text[at..]
+}
+
+/// As [`redact`] for JSON, whose strings stay strings.
+pub fn redact_json(text: &str) -> Cow<'_, str> {
+    in_strings(text, redact)
+}
+
+/// Changes the strings of JSON, as they are escaped: a secret ends before the backslash of an escape, or after the whole.
+fn in_strings(text: &str, change: impl Fn(&str) -> String) -> Cow<'_, str> {
+    let mut out = String::new();
+    let (mut at, mut copied) = (0, 0);
+    while let Some(start) = text[at..].find('"').map(|found| at + found + 1) {
+        let Some(length) = closing(&text[start..], "\"") else {
+            break;
+        };
+        let end = start + length;
+        at = end + 1;
+        let string = &text[start..end];
+        if has_sign(string) {
+            out.push_str(&text[copied..start]);
+            out.push_str(&change(string));
+            copied = end;
+        }
+    }
+    match copied {
+        0 => Cow::Borrowed(text),
+        _ => Cow::Owned(out + &text[copied..]),
+    }
 }
 
 /// A message without the secrets that it quotes, which are those of the text that it is about too: a quoted part may
@@ -56,10 +133,14 @@ pub fn mask_message(text: &str) -> Cow<'_, str> {
 pub fn mask_message_about(message: &str, text: &str) -> String {
     let mut masked = mask_message(message).into_owned();
     for range in secrets(text, Words::Source) {
-        let secret = &text[range];
-        // Shorter ones are everywhere.
-        if secret.len() >= 4 && masked.contains(secret) {
-            masked = masked.replace(secret, &"*".repeat(secret.chars().count()));
+        let whole = &text[range];
+        // The message may quote a part. Shorter ones are everywhere.
+        let is_end = |end: char| end.is_whitespace() || "<>'\"/&;,".contains(end);
+        let parts = whole.split(is_end).filter(|part| part.len() >= 6);
+        for secret in std::iter::once(whole).chain(parts) {
+            if secret.len() >= 4 && masked.contains(secret) {
+                masked = masked.replace(secret, &"*".repeat(secret.chars().count()));
+            }
         }
     }
     masked
@@ -81,7 +162,7 @@ impl Secrets {
 
     fn found(text: &str, words: Words) -> Self {
         // Most messages have no sign. Without an early end, the compiler compares many bytes at once.
-        if !text.bytes().fold(false, |any, byte| any | is_sign(byte)) {
+        if !has_sign(text) {
             return Secrets::default();
         }
         let mut merged: Vec<Range<usize>> = Vec::new();
@@ -120,6 +201,11 @@ impl Secrets {
     }
 }
 
+/// True if there may be a secret.
+fn has_sign(text: &str) -> bool {
+    text.bytes().fold(false, |any, byte| any | is_sign(byte)) || text.contains("--")
+}
+
 /// True for the bytes that a secret follows.
 const fn is_sign(byte: u8) -> bool {
     matches!(byte, b'=' | b':' | b'>')
@@ -131,15 +217,24 @@ fn secrets(text: &str, words: Words) -> Vec<Range<usize>> {
     let mut scan = Scan {
         text,
         has_nul: text.contains('\0'),
+        words: Some(words),
         ..Scan::default()
     };
+    if text.contains("--") {
+        for option in OPTIONS {
+            let places = text.match_indices(option).map(|(at, _)| at + option.len());
+            found.extend(places.map(|at| at..at + plain_length(&text[at..], false)));
+        }
+    }
     for (at, byte) in text.bytes().enumerate().filter(|(_, byte)| is_sign(*byte)) {
         scan.read_to(at);
         let rest = &text[at..];
-        let is_prose = words == Words::Message && rest.starts_with(": ");
+        // `the password: it`, and not `"password": "it"`.
+        let is_quoted = text[..at].ends_with(['"', '\'', ';']);
+        let is_prose = words == Words::Message && rest.starts_with(": ") && !is_quoted;
         match byte {
             b'>' => found.extend(scan.element(at)),
-            _ if !is_prose && is_secret_name(&text[..at], byte, words) => {
+            _ if !is_prose && (is_secret_name(&text[..at], rest, words) || scan.is_value(at)) => {
                 found.extend(scan.value(at + 1));
             }
             _ if rest.starts_with("://") => scan.address(at + 3, &mut found),
@@ -157,12 +252,19 @@ fn secrets(text: &str, words: Words) -> Vec<Range<usize>> {
 struct Scan<'t> {
     text: &'t str,
     has_nul: bool,
+    words: Option<Words>,
     /// The length of the text that has been read.
     seen: usize,
     /// The quote that is open on the line.
     quote: Option<u8>,
     /// The last tag: its start, and once it is known, whether its element is a secret.
     tag: Option<(usize, Option<bool>)>,
+    /// True between the angle brackets of a tag.
+    is_in_tag: bool,
+    /// The end of the last secret element.
+    covered: usize,
+    /// True after an element without an end.
+    is_unclosed: bool,
     /// The last texts without quotes of their own: those that a blank ends, and those that it does not.
     plain: [Plain; 2],
 }
@@ -188,8 +290,10 @@ impl Scan<'_> {
                 (byte, Some(open)) if byte == open => None,
                 (_, open) => open,
             };
-            if *byte == b'<' {
-                self.tag = Some((place + 1, None));
+            match byte {
+                b'<' => (self.tag, self.is_in_tag) = (Some((place + 1, None)), true),
+                b'>' if self.quote.is_none() => self.is_in_tag = false,
+                _ => {}
             }
         }
         self.seen = at;
@@ -227,9 +331,40 @@ impl Scan<'_> {
             let end = length.map_or(self.text.len(), |length| start + length);
             return Some(start..end);
         }
+        // `Authorization: Bearer TOKEN`
+        let scheme = ["Bearer ", "Basic "]
+            .into_iter()
+            .find(|it| rest.starts_with(it));
+        let start = start + scheme.map_or(0, str::len);
         let has_blanks = self.quote.is_some() || self.has_nul;
         let end = self.plain(start, has_blanks).range.end;
-        Some(start..end)
+        let value = &self.text[start..end];
+        let before = &self.text[..start];
+        // The key of rbd ends before the next option, and a value without quotes before the end of its tag.
+        let length = match () {
+            () if before.ends_with(":key=") => value.find(':').unwrap_or(value.len()),
+            () if self.is_in_tag && self.quote.is_none() => {
+                let tag = value.find('>').unwrap_or(value.len());
+                value[..tag].trim_end_matches('/').len()
+            }
+            () => value.len(),
+        };
+        Some(start..start + length)
+    }
+
+    /// True if the sign at `at` is that of the attribute or option `value` of something secret: a variable of QEMU's
+    /// environment, libvirt's secret, a string of SMBIOS that systemd reads as a credential.
+    fn is_value(&self, at: usize) -> bool {
+        let text = self.text;
+        let before = text[..at].trim_end();
+        if self.words != Some(Words::Source) || !before.ends_with("value") {
+            return false;
+        }
+        let is_of_smbios = || before.ends_with("type=11,value");
+        let tag = self.tag.filter(|_| self.is_in_tag);
+        let name = tag.and_then(|(start, _)| text[start..at].split_whitespace().next());
+        let name = name.map(|name| name.rsplit(':').next().unwrap_or(name));
+        name.is_some_and(|name| ["env", "secret"].contains(&name)) || is_of_smbios()
     }
 
     /// The secrets of an address: what follows the user's name, and the query.
@@ -259,22 +394,46 @@ impl Scan<'_> {
     fn element(&mut self, end: usize) -> Option<Range<usize>> {
         let (start, is_secret) = self.tag.as_mut()?;
         let tag = &self.text[*start..end];
-        let is_secret = *is_secret.get_or_insert_with(|| {
-            let name = tag.split_whitespace().next();
-            name.is_some_and(|name| ["cookie", "password", "passphrase"].contains(&name))
-        });
+        let is_secret = *is_secret.get_or_insert_with(|| is_secret_element(tag));
         if !is_secret || tag.ends_with('/') {
             return None;
         }
-        self.tag = None;
+        let name = tag.split_whitespace().next().unwrap_or_default();
         let rest = &self.text[end + 1..];
-        let length = rest.find('<').unwrap_or(rest.len());
-        Some(end + 1..end + 1 + length)
+        self.tag = None;
+        if end < self.covered {
+            return None;
+        }
+        // To the end tag of the same element: there may be CDATA, and of <metadata> elements of others.
+        let mut ends = rest.match_indices("</").map(|(at, _)| at);
+        let ending = |at: &usize| rest[at + 2..].starts_with(name);
+        let length = match self.is_unclosed {
+            true => None,
+            false => ends.find(ending),
+        };
+        // No text is searched twice.
+        self.is_unclosed |= length.is_none();
+        let length = length.or_else(|| rest.find('<').filter(|_| name != "metadata"));
+        self.covered = end + 1 + length.unwrap_or(rest.len());
+        Some(end + 1..self.covered)
     }
 }
 
-/// True if the name at the end of `before` is the name of a secret; `sign` follows it.
-fn is_secret_name(before: &str, sign: u8, words: Words) -> bool {
+/// True for the start of a tag whose element is secret, or may hold anything.
+fn is_secret_element(tag: &str) -> bool {
+    let mut words = tag.split_whitespace();
+    match words.next() {
+        Some("cookie" | "password" | "passphrase" | "metadata") => true,
+        // A file of fw_cfg, such as a configuration of Ignition, or a string of SMBIOS that systemd reads.
+        Some("entry") => {
+            words.all(|word| word.starts_with("name='opt/") || word.starts_with("name=\"opt/"))
+        }
+        _ => false,
+    }
+}
+
+/// True if the name at the end of `before` is the name of a secret; `rest` begins with the sign after it.
+fn is_secret_name(before: &str, rest: &str, words: Words) -> bool {
     let blanks = [' ', '\t'];
     let before = before.trim_end_matches(blanks);
     let quote = QUOTES.iter().find_map(|quote| before.strip_suffix(quote));
@@ -288,7 +447,29 @@ fn is_secret_name(before: &str, sign: u8, words: Words) -> bool {
     match last {
         // Messages name the mount option `data=`, and quote no object.
         "data" => words == Words::Source && (name == last || name.ends_with(".data")),
-        "key" => name == last && sign == b'=' && outside.ends_with([':', '?', '&']),
+        "string" => words == Words::Source && name == last,
+        "key" if name != last => {
+            let kinds = ["access", "api", "auth", "encrypt", "private", "secret"];
+            kinds
+                .iter()
+                .any(|kind| name.to_ascii_lowercase().contains(kind))
+        }
+        "key" if quote.is_some() => true,
+        "key" if rest.starts_with('=') => {
+            words == Words::Source || outside.ends_with([':', '?', '&', ','])
+        }
+        // A key of a spec: it is the first word of a line, of an object, or of a member.
+        "key" => {
+            let outside = outside.trim_end_matches(blanks);
+            let outside = outside
+                .strip_suffix('-')
+                .unwrap_or(outside)
+                .trim_end_matches(blanks);
+            let is_member = outside.is_empty() || outside.ends_with(['\n', '{', ',']);
+            words == Words::Source && is_member && rest.starts_with(": ")
+        }
+        // As in `KEY=VALUE` of a help.
+        "KEY" if name == last => false,
         _ => is_known,
     }
 }
@@ -318,7 +499,7 @@ fn plain_length(text: &str, has_blanks: bool) -> usize {
         match byte {
             b'\\' if bytes.get(at + 1).is_some_and(|next| !b"\"'".contains(next)) => at += 1,
             b',' if bytes.get(at + 1) == Some(&b',') => at += 1,
-            b',' | b'\n' | b'\0' | b'"' | b'\'' | b'\\' => break,
+            b',' | b'\n' | b'\0' | b'"' | b'\'' | b'\\' | b'\x1b' => break,
             b' ' | b'\t' | b'\r' if !has_blanks => break,
             b'<' if bytes.get(at + 1) == Some(&b'/') => break,
             b'&' if text[at..].starts_with("&quot;") || text[at..].starts_with("&apos;") => break,
@@ -373,9 +554,74 @@ mod tests {
             ("query='abc' x", "query='***' x"),
             ("  password = \"x\"", "  password = \"*\""),
             ("auth-token: x # y", "auth-token: * # y"),
+            ("rbd:p/i:key=A=:mon_host=m", "rbd:p/i:key=**:mon_host=m"),
+            ("<graphics passwd=pw/>", "<graphics passwd=**/>"),
+            (
+                "<env:env name='A' value='--key K'/>",
+                "<env:env name='A' value='*******'/>",
+            ),
+            (
+                "<secret type='p' value='s'/>",
+                "<secret type='p' value='*'/>",
+            ),
+            ("CEPH_ARGS='--key K --id a'", "CEPH_ARGS='--key * --id a'"),
+            (
+                "-fw_cfg name=opt/a,string=ab",
+                "-fw_cfg name=opt/a,string=**",
+            ),
+            ("-smbios type=11,value=ab", "-smbios type=11,value=**"),
+            ("encrypt.key=ab", "encrypt.key=**"),
+            ("driver=rbd,key=ab,x=y", "driver=rbd,key=**,x=y"),
+            ("  - key: ab", "  - key: **"),
+            ("{\"key\": \"ab\"}", "{\"key\": \"**\"}"),
+            (
+                "<entry name='opt/x'>ab</entry>",
+                "<entry name='opt/x'>**</entry>",
+            ),
+            ("<entry>ab</entry>", "<entry>**</entry>"),
+            (
+                "<cookie><![CDATA[a]]></cookie>",
+                "<cookie>*************</cookie>",
+            ),
+            (
+                "<metadata>\n<a b='c'/></metadata>",
+                "<metadata>\n**********</metadata>",
+            ),
+            ("authorization: Bearer abc", "authorization: Bearer ***"),
         ] {
             assert_eq!(mask(text), masked, "{text}");
         }
+    }
+
+    #[test]
+    fn json_and_the_lines_of_a_text_stay_what_they_are() {
+        for (text, masked) in [
+            (
+                r#"{"a":"password=","b":"x"}"#,
+                r#"{"a":"password=","b":"x"}"#,
+            ),
+            (
+                r#"no facts about json:{"key": "ab", "password": "c"}"#,
+                r#"no facts about json:{"key": "**", "password": "*"}"#,
+            ),
+            (r#"["nbd://u:pw@h",1]"#, r#"["nbd://u:**@h",1]"#),
+            (
+                r#"{"a":"x password=\"b\" y"}"#,
+                r#"{"a":"x password=\"*\" y"}"#,
+            ),
+            (r#"{"a":"b:"#, r#"{"a":"b:"#),
+            (
+                "a password='b\nnbd://u:pw@h\n",
+                "a password='*\nnbd://u:**@h\n",
+            ),
+            ("<svg b='password=c'/>", "<svg b='password=c'/>"),
+        ] {
+            assert_eq!(mask_output(text), masked);
+        }
+        let text = "a='nbd://u:pw@h/x'\n<cookie>a\nb</cookie>\n";
+        let redacted = "a='nbd://u:redacted@h/x'\n<cookie>redacted\n</cookie>\n";
+        assert_eq!(redact(text), redacted);
+        assert_eq!(redact_json(r#"{"a":"data=b"}"#), r#"{"a":"data=redacted"}"#);
     }
 
     #[test]
@@ -397,6 +643,9 @@ mod tests {
         for (before, repeated) in [
             ("<password ", ">"),
             ("<cookie a='", "/>"),
+            ("", "<cookie>"),
+            ("", "<metadata>"),
+            ("", "<metadata><cookie></"),
             ("", "://a:b"),
             ("", "://a?"),
             ("", "password="),
@@ -417,6 +666,9 @@ mod tests {
             "http://host:80/x",
             "http://[fe80::1]:80/x",
             "pool:key:x monkey=1",
+            "<entry name='serial'>x</entry><x value='y'/>",
+            "monkey: x",
+            "--target KEY=VALUE",
             "KIND:LOCATION[,OPTION=VALUE]…, such as qcow2:/srv/web1.qcow2,size=40G",
         ] {
             assert!(

@@ -167,7 +167,7 @@ fn decides(path: &str) -> String {
 
 /// Storage that no fact describes.
 fn not_collected(path: &str) -> Results {
-    let missing = Missing::new(format!("what {path} is"), "not collected");
+    let missing = Missing::new(format!("what {path} is"), Missing::NOT_COLLECTED);
     std::array::from_fn(|_| unknown(missing.clone(), collect(&[], path)))
 }
 

@@ -14,7 +14,7 @@ impl<'a> Tracer<'a> {
         let what = || format!("the file system of {path}");
         let found = self.context.host(what).and_then(|host| {
             let filesystem = Context::known(host.filesystem_of(path), what)?
-                .ok_or_else(|| Missing::new(what(), "not collected"))?;
+                .ok_or_else(|| Missing::new(what(), Missing::NOT_COLLECTED))?;
             Ok((host, filesystem))
         });
         match found {
@@ -108,7 +108,7 @@ impl<'a> Tracer<'a> {
             _ => format!("the devices of {kind}"),
         };
         let below = Context::known(on.host.layers_under(&on.layer()), what)
-            .and_then(|below| below.ok_or_else(|| Missing::new(what(), "not collected")));
+            .and_then(|below| below.ok_or_else(|| Missing::new(what(), Missing::NOT_COLLECTED)));
         let below = below.unwrap_or_else(|missing| {
             self.undescribed_storage(number, "devices", &missing, &collect(&[], on.path));
             Vec::new()
@@ -272,6 +272,13 @@ impl<'a> On<'a> {
                 );
                 unknown(missing, Vec::new())
             }
+            DiscardEffect::NotKnown => {
+                let what = format!("whether {kind} punches holes");
+                unknown(
+                    Missing::new(what, "vmdisk does not know this file system"),
+                    Vec::new(),
+                )
+            }
             DiscardEffect::Dropped(_) => RequestOutcome::Dropped.by(
                 "the file system punches no holes; QEMU ignores the error",
                 StatementBasis::source(
@@ -295,7 +302,7 @@ impl<'a> On<'a> {
         let what = || format!("mount options of {}", self.path);
         let online = match self.mount {
             Some(mount) => Context::known(mount.has_option("discard"), what),
-            None => Err(Missing::new(what(), "not collected")),
+            None => Err(Missing::new(what(), Missing::NOT_COLLECTED)),
         };
         match online {
             Ok(Some(true)) => RequestOutcome::Passed.by(

@@ -6,7 +6,6 @@ use vmdisk_source::{Edit, Span, apply_edits};
 
 use crate::fix::ReadAgain;
 use crate::lint::lint_unselected;
-use crate::trial::QemuTrialOutcome;
 use crate::{Diagnostic, Document, LintOptions, LintReport, Source};
 
 /// A text with allowances for its findings.
@@ -55,7 +54,7 @@ pub fn allow(
     options: &LintOptions,
     reason: &str,
 ) -> WithAllowances {
-    let report = lint_unselected(&document, options, &QemuTrialOutcome::default(), true);
+    let report = lint_unselected(&document, options);
     let mut writer = Writer {
         read_again,
         options,
@@ -144,7 +143,7 @@ impl Writer<'_> {
         let Ok(document) = (self.read_again)(&text) else {
             return false;
         };
-        let report = lint_unselected(&document, self.options, &QemuTrialOutcome::default(), true);
+        let report = lint_unselected(&document, self.options);
         let count = |report: &LintReport| report.diagnostics.len() + report.allowed.len();
         let about_allowances = |report: &LintReport| {
             let findings = report.diagnostics.iter();

@@ -239,10 +239,7 @@ pub fn plan(spec: &str, host: Option<&Host>, options: &CallOptions) -> Result<St
     let facts = host.map_or(&nothing, Host::facts);
     let plan: Plan = vmdisk_plan::plan(&spec, facts, &target).map_err(CallError::new)?;
     let xml = write::planned_xml(&plan).ok();
-    let qemu = QemuOptions {
-        target,
-        ..QemuOptions::default()
-    };
+    let qemu = QemuOptions { target };
     let (domain, further) = write::planned_for_qemu(&plan);
     let line = write::qemu_command_line(&domain, &qemu).ok();
     let line = line.map(|line| write::CommandLine { further, ..line });
@@ -270,7 +267,7 @@ pub fn convert(text: &str, options: &CallOptions) -> Result<String, CallError> {
         return Err(CallError {
             message: format!("{} cannot be carried over", loss.what),
             help: loss.help(&document),
-            place: Some((loss.place.span, document.text.clone())),
+            place: Some((loss.place.span, document.text.to_string())),
         });
     }
     let mut losses: Vec<String> = lost.into_iter().map(|loss| loss.what).collect();
@@ -279,10 +276,7 @@ pub fn convert(text: &str, options: &CallOptions) -> Result<String, CallError> {
             losses.extend(crate::not_about_disks_in_arguments(&document));
             let mut domain = document.domain().clone();
             write::set_for_qemu(&mut domain);
-            let qemu = QemuOptions {
-                target,
-                ..QemuOptions::default()
-            };
+            let qemu = QemuOptions { target };
             let line = write::qemu_command_line(&domain, &qemu).map_err(CallError::new)?;
             losses.extend(line.left_out.iter().map(ToString::to_string));
             line.to_shell()

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use vmdisk_facts::{Facts, Target};
 use vmdisk_fields::{Label, OpenVersions, Phrase, Speller, disk, noun};
@@ -22,8 +22,8 @@ use crate::{Host, ReadFailure, ReadFailureKind, TextPlace, placeholders};
 /// A text that was read: the model, and where each part of it is written.
 #[derive(Clone, Debug)]
 pub struct Document {
-    /// The text itself.
-    pub text: String,
+    /// The text itself, which the starts of a script share.
+    pub text: Arc<str>,
     /// The domain, and everything that the reader knows of its text.
     pub source: Source,
     /// The files behind the command line in [`text`](Self::text) that it names with `-readconfig`.
@@ -31,9 +31,9 @@ pub struct Document {
     /// The documents of the further starts of QEMU in the same text.
     pub further: Vec<Document>,
     /// Its lines, counted when a place is first asked for.
-    lines: OnceLock<LineIndex>,
+    lines: Arc<LineIndex>,
     /// True if any part of the text has an expansion, once it was asked for.
-    has_expansion: OnceLock<bool>,
+    has_expansion: Arc<OnceLock<bool>>,
     /// The template, if the text is one: its readers saw another text.
     pub(crate) template: Option<Box<Template>>,
     /// Fields with a placeholder of the template.
@@ -160,7 +160,7 @@ pub fn read(text: &str) -> Result<Document, ReadFailure> {
 fn read_with(text: &str, read_xml: ReadXml, values: &Values) -> Result<Document, ReadFailure> {
     let is_spec = is_spec(text);
     if !is_spec && vmdisk_qemu::sniff(text) {
-        let document = read_command_line(text.to_owned(), text.len(), Vec::new(), values);
+        let document = read_command_line(text, text.len(), Vec::new(), values);
         return document.map_err(|failure| failure.masked(text));
     }
     let template = match (is_spec, text.contains('<')) {
@@ -169,38 +169,65 @@ fn read_with(text: &str, read_xml: ReadXml, values: &Values) -> Result<Document,
         (false, false) => None,
     };
     let readable = template.as_ref().map_or(text, |template| template.text());
-    let source = read_source(readable, read_xml).map_err(|mut failure| {
-        if let Some(template) = &template {
-            failure.help = Some(placeholders::help(template.engine));
+    let source = match read_source(readable, read_xml) {
+        Ok(source) => source,
+        Err(mut failure) => {
+            let parts = match &template {
+                None => vmdisk_libvirt::documents(text),
+                Some(_) => Vec::new(),
+            };
+            if !parts.is_empty() {
+                return read_parts(text, parts, read_xml).map_err(|failure| failure.masked(text));
+            }
+            if let Some(template) = &template {
+                failure.help = Some(placeholders::help(template.engine));
+            }
+            return Err(failure.masked(text));
         }
-        failure.masked(text)
-    })?;
-    let mut document = Document::new(text.to_owned(), source);
+    };
+    let mut document = Document::new(text, source);
     if let Some(template) = template {
         document.set_template(*template);
     }
     within_limits(document)
 }
 
+/// Reads documents that stand in one text, each a guest of its own; the first has the text.
+fn read_parts(text: &str, parts: Vec<String>, read_xml: ReadXml) -> Result<Document, ReadFailure> {
+    let documents = parts.into_iter().map(|part| {
+        let source = Source::LibvirtXml(Box::new(read_xml(&part)?));
+        within_limits(Document::new(part, source))
+    });
+    let mut documents: Vec<Document> = documents.collect::<Result<_, ReadFailure>>()?;
+    let mut first = documents.remove(0);
+    first.text = text.into();
+    first.further = documents;
+    Ok(first)
+}
+
 /// Reads the starts of a command line, of which the first is the document.
 fn read_command_line(
-    text: String,
+    text: &str,
     length: usize,
     files: Vec<ConfigFilePart>,
     values: &Values,
 ) -> Result<Document, ReadFailure> {
     let spans: Vec<Span> = files.iter().map(|part| part.span).collect();
-    let mut starts = Vec::new();
+    let mut starts: Vec<Document> = Vec::new();
+    let text: Arc<str> = text.into();
     for mut document in vmdisk_qemu::read_all(&text, length, &spans, values)? {
         if let Folder::Known(folder) = &document.start.folder {
             let disks = document.domain.disks.iter_mut();
             disks.for_each(|disk| resolve_paths_of(disk, Path::new(folder), &mut Vec::new()));
         }
         let source = Source::QemuCommandLine(Box::new(document));
-        starts.push(within_limits(Document {
-            config_files: files.clone(),
-            ..Document::new(text.clone(), source)
-        })?);
+        let mut start = Document::new(Arc::clone(&text), source);
+        start.config_files.clone_from(&files);
+        if let Some(first) = starts.first() {
+            start.lines = Arc::clone(&first.lines);
+            start.has_expansion = Arc::clone(&first.has_expansion);
+        }
+        starts.push(within_limits(start)?);
     }
     let mut first = starts.remove(0);
     first.further = starts;
@@ -304,7 +331,7 @@ pub fn read_with_config_files(
             span: Span::new(start, joined.len()),
         });
     }
-    read_command_line(joined, text.len(), parts, values)
+    read_command_line(&joined, text.len(), parts, values)
 }
 
 /// Reads a document from bytes, saying plainly if they are not UTF-8. `/proc/PID/cmdline`, whose words
@@ -333,6 +360,15 @@ pub fn read_to_lint(bytes: &[u8], values: &Values) -> Result<Document, ReadFailu
     read_bytes_with(bytes, vmdisk_libvirt::read_only, values)
 }
 
+/// Refuses a command line in a file whose name ends as those of a language that is not read, such as `py`: `end` is the part
+/// after the last period. The name says more than the content, and less than a first line `#!`.
+///
+/// # Errors
+/// The language, with the line that names QEMU.
+pub fn check_name(bytes: &[u8], end: &str) -> Result<(), ReadFailure> {
+    Ok(vmdisk_qemu::check_name(bytes, end)?)
+}
+
 fn read_bytes_with(
     bytes: &[u8],
     read_xml: ReadXml,
@@ -350,14 +386,14 @@ fn read_bytes_with(
 }
 
 impl Document {
-    pub(crate) fn new(text: String, source: Source) -> Self {
+    pub(crate) fn new(text: impl Into<Arc<str>>, source: Source) -> Self {
         Document {
-            text,
+            text: text.into(),
             source,
             config_files: Vec::new(),
             further: Vec::new(),
-            lines: OnceLock::new(),
-            has_expansion: OnceLock::new(),
+            lines: Arc::default(),
+            has_expansion: Arc::default(),
             template: None,
             open_fields: BTreeSet::new(),
         }
@@ -438,14 +474,8 @@ impl Document {
     }
 
     /// The text and its lines, for quoting from it.
-    pub fn into_text(self) -> (String, LineIndex) {
-        let lines = self.lines.into_inner();
-        let lines = lines.unwrap_or_else(|| LineIndex::new(&self.text));
-        (self.text, lines)
-    }
-
-    fn lines(&self) -> &LineIndex {
-        self.lines.get_or_init(|| LineIndex::new(&self.text))
+    pub fn into_text(self) -> (Arc<str>, Arc<LineIndex>) {
+        (self.text, self.lines)
     }
 
     /// What kind of XML document it is; `None` for a command line and a spec.
@@ -544,9 +574,9 @@ impl Document {
     /// A place without its name.
     pub(crate) fn unnamed_place(&self, span: Span, is_exact: bool) -> TextPlace {
         let position = |offset: usize| {
-            let mut position = self.lines().position(&self.text, offset);
+            let mut position = self.lines.position(&self.text, offset);
             if let Some(part) = self.config_file_at(span) {
-                let first = self.lines().position(&self.text, part.span.start);
+                let first = self.lines.position(&self.text, part.span.start);
                 position.line = position.line - first.line + 1;
             }
             position

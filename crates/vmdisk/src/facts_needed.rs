@@ -3,7 +3,7 @@
 use vmdisk_facts::FactsNeeded;
 use vmdisk_model::{BackendSource, Backing, Domain, Format, Image};
 
-use crate::Document;
+use crate::{Document, Source};
 
 impl Document {
     /// The facts that the rules need about this document. A collector that looks at more can be led astray: see
@@ -19,8 +19,22 @@ impl Document {
         let mut needed = FactsNeeded::default();
         for start in self.starts() {
             needed.extend(facts_needed(start.domain()));
+            needed.paths.extend(start.firmware_paths());
         }
         needed
+    }
+
+    /// The files of UEFI.
+    fn firmware_paths(&self) -> Vec<String> {
+        match &self.source {
+            Source::LibvirtXml(source) => source.firmware_paths(self.read_text()),
+            Source::QemuCommandLine(line) => {
+                let firmware = line.firmware.iter();
+                let files = firmware.flat_map(|it| it.variables.iter().chain([&it.code]));
+                files.map(|flash| flash.path.clone()).collect()
+            }
+            Source::Spec(_) => Vec::new(),
+        }
     }
 }
 

@@ -7,7 +7,8 @@ use crate::Host;
 use crate::rules::{
     Applicability, ComparedHost, Comparison, Context, Finding, Missing, NotChecked, Rule, Text,
 };
-use vmdisk_facts::{CollectError, Fact, Facts, HostIndex, Target};
+use vmdisk_facts::path::Inode;
+use vmdisk_facts::{CollectError, Fact, Facts, FsKind, HostIndex, Target};
 use vmdisk_fields::{Phrase, phrase};
 use vmdisk_model::{Domain, FieldPath};
 use vmdisk_source::Span;
@@ -203,19 +204,22 @@ impl Fleet {
                 (merged.finding, found)
             })
             .collect();
-        let not_checked = merged
-            .not_checked
+        let mut places: BTreeMap<(&str, Missing, BTreeSet<usize>), Vec<FieldPath>> =
+            BTreeMap::new();
+        for ((missed, missing), kinds) in merged.not_checked {
+            let key = (missed.rule, missing, kinds);
+            places.entry(key).or_default().push(missed.at);
+        }
+        let grouped = places
             .into_iter()
-            .filter_map(|((missed, missing), kinds)| {
+            .filter_map(|((rule, missing, kinds), mut further)| {
                 Some(NotChecked {
-                    rule: crate::rules::find(missed.rule)?,
-                    at: missed.at,
-                    missing,
                     hosts: self.hosts_of(kinds),
+                    ..NotChecked::new(crate::rules::find(rule)?, further.remove(0), missing)
                 })
-            })
-            .collect();
-        (findings, not_checked)
+                .map(|missed| NotChecked { further, ..missed })
+            });
+        (findings, grouped.collect())
     }
 
     /// Says which host the words of a finding are about, where they differ.
@@ -293,15 +297,12 @@ impl Merged {
     }
 
     fn missed(&mut self, missed: NotChecked, kinds: impl IntoIterator<Item = usize>) {
-        let NotChecked {
-            rule,
-            at,
-            missing,
-            hosts: _, // Told as kinds by whoever calls.
-        } = missed;
-        let rule = rule.name;
-        let key = (Missed { at, rule }, missing);
-        self.not_checked.entry(key).or_default().extend(kinds);
+        let rule = missed.rule.name;
+        let kinds: Vec<usize> = kinds.into_iter().collect();
+        for at in missed.places() {
+            let key = (Missed { at, rule }, missed.missing.clone());
+            self.not_checked.entry(key).or_default().extend(&kinds);
+        }
     }
 
     /// Adds the findings of comparing the hosts; if one names the cause, the rules about single hosts are silent.
@@ -373,7 +374,8 @@ impl One {
 }
 
 /// All facts of a host that rules use, as one text: hosts with the same text get the same findings. Values that only
-/// identify the host or the time of collection are omitted.
+/// identify the host or the time of collection are omitted, and what differs on each host and decides nothing there: of
+/// inodes, rules see which files are one, and extents only where writes move them.
 fn what_rules_see(index: &HostIndex<'_>) -> String {
     let mut facts = index.facts().clone();
     facts.schema = String::new();
@@ -389,6 +391,20 @@ fn what_rules_see(index: &HostIndex<'_>) -> String {
     for filesystem in &mut facts.filesystems {
         if !tight.contains(&filesystem.id) {
             filesystem.free_bytes = Fact::NotCollected;
+        }
+    }
+    let mut inodes: HashMap<Inode, u64> = HashMap::new();
+    for file in &mut facts.files {
+        let filesystem = index.filesystem_of(&file.path);
+        if filesystem
+            .value()
+            .is_some_and(|it| it.kind != FsKind::Btrfs)
+        {
+            file.extents = Fact::NotCollected;
+        }
+        if let Fact::Known(inode) = &mut file.inode {
+            let next = inodes.len() as u64;
+            inode.number = *inodes.entry(*inode).or_insert(next);
         }
     }
     facts.to_json()
@@ -432,5 +448,37 @@ mod tests {
         let kinds: Vec<&[usize]> = fleet.kinds.iter().map(|kind| &kind.hosts[..]).collect();
         assert_eq!(kinds, [&[0, 1, 3][..], &[2]]);
         assert_eq!(fleet.names(), ["a", "b", "c", "d"]);
+    }
+
+    #[test]
+    fn inodes_extents_and_free_bytes_decide_only_where_a_rule_reads_them() {
+        let host = |kind: &str, inodes: [u64; 2], extents: u64, free: u64| {
+            let file = |name: &str, inode: u64| {
+                format!(
+                    "{{path: /srv/{name}, present: true, mount: m1, inode: '8:1/{inode}', extents: {extents}}}"
+                )
+            };
+            let files = [file("a", inodes[0]), file("b", inodes[1])].join(", ");
+            let text = format!(
+                "schema_version: '1.0'\nmounts: [{{id: m1, point: /srv, fs: f1}}]\nfiles: [{files}]\n\
+                 filesystems: [{{id: f1, kind: {kind}, free_bytes: {free}}}]\n"
+            );
+            ("a", Host::parse(&text).unwrap())
+        };
+        let kinds =
+            |hosts: [(&'static str, Host); 2]| Fleet::new(hosts, &Target::default()).kinds();
+        let xfs = host("xfs", [7, 9], 1, 1000);
+        assert_eq!(kinds([xfs.clone(), host("xfs", [40, 3], 5, 2000)]), 1);
+        assert_eq!(
+            kinds([xfs, host("xfs", [40, 40], 1, 1000)]),
+            2,
+            "one file, two names"
+        );
+        let btrfs = host("btrfs", [7, 9], 1, 1000);
+        assert_eq!(
+            kinds([btrfs, host("btrfs", [7, 9], 5, 1000)]),
+            2,
+            "a rule reports them"
+        );
     }
 }

@@ -144,17 +144,15 @@ pub use complete::{Completion, complete, resolve_paths, unfit_disks};
 pub use decide::{Decisions, DiskDecision, decide};
 pub use diagnostic::{AllowedBy, Diagnostic, DiskIdentity, RelatedPlace, ResolvedFix, TextPlace};
 pub use document::{
-    ConfigFilePart, Document, PlannedDocument, Source, Values, breadcrumb, read, read_bytes,
-    read_bytes_with_values, read_to_lint, read_with_config_files,
+    ConfigFilePart, Document, PlannedDocument, Source, Values, breadcrumb, check_name, read,
+    read_bytes, read_bytes_with_values, read_to_lint, read_with_config_files,
 };
 pub use facts_needed::facts_needed;
 pub use failure::{ReadFailure, ReadFailureKind};
 pub use fix::{FailedFix, FixFailure, FixScope, Fixed, ReadAgain, fix, fix_document};
 pub use fleet::{Fleet, FoundOn};
 pub use host::Host;
-pub use lint::{
-    guest_needs, guests_not_compared, lint, lint_after_trial, lint_beside, lint_generated,
-};
+pub use lint::{LintInput, guest_needs, lint};
 pub use lint_report::LintReport;
 pub use losses::{
     Loss, disks_passed_through, filled_in, losses, not_about_disks, not_about_disks_in_arguments,

@@ -10,7 +10,7 @@ use crate::rules::{
 use vmdisk_fields::{OpenVersions, Phrase};
 use vmdisk_model::{DomainField, FieldPath};
 use vmdisk_plan::SpecMistake;
-use vmdisk_rules::GuestNeeds;
+use vmdisk_rules::{GuestNeeds, HostGuests};
 use vmdisk_source::{Allowance, Edit, Span};
 
 use crate::starts::merged;
@@ -20,30 +20,128 @@ use crate::{
     LintOptions, LintReport, RelatedPlace, ResolvedFix, Source, template,
 };
 
-/// Runs all rules over `document`.
-pub fn lint(document: &Document, options: &LintOptions) -> LintReport {
-    lint_after_trial(document, options, &QemuTrialOutcome::default())
+/// A configuration to lint.
+#[derive(Clone, Copy, Debug)]
+pub enum LintInput<'a> {
+    /// A document. A spec is planned for the host of the options first; for several hosts, for each of them.
+    Document(&'a Document),
+    /// A document, and the messages of a QEMU that tried its disks.
+    Tried(&'a Document, &'a QemuTrialOutcome),
+    /// A text that was generated from a spec. Each finding is in the words of the spec, which is
+    /// [planned](LintOptions::planned) for the same host, and at its places.
+    Generated {
+        /// The text.
+        written: &'a Document,
+        /// The spec.
+        spec: &'a Document,
+    },
+    /// A document that conflicts with other guests of its host, for the rules that compare guests.
+    Beside(&'a Document, &'a OtherGuests),
+    /// A document of which it is not known with which guests it shares a host, for the same rules.
+    BesideUnknown(&'a Document),
 }
 
-/// Runs all rules over `document`, and reports the messages of a QEMU that tried its disks.
-///
-/// A spec is planned for the host of the options first; for several hosts, for each of them.
-pub fn lint_after_trial(
+impl<'a> From<&'a Document> for LintInput<'a> {
+    fn from(document: &'a Document) -> Self {
+        LintInput::Document(document)
+    }
+}
+
+/// Runs the rules over a configuration.
+pub fn lint<'a>(input: impl Into<LintInput<'a>>, options: &LintOptions) -> LintReport {
+    let wants_edits = options.detail == Detail::Everything;
+    let nothing = QemuTrialOutcome::default();
+    let (document, further) = match input.into() {
+        LintInput::Document(document) => {
+            return lint_starts(document, options, &nothing, wants_edits, true);
+        }
+        LintInput::Tried(document, outcome) => {
+            return lint_starts(document, options, outcome, wants_edits, true);
+        }
+        LintInput::Generated { written, spec } => {
+            let context = context_of(written, options);
+            let mut outcome = crate::rules::check(written.rule_input(), &context);
+            for finding in &mut outcome.findings {
+                // Places and edits of the written text.
+                finding.span = None;
+                finding.fix = None;
+            }
+            (spec, outcome)
+        }
+        LintInput::Beside(document, others) => {
+            let context = context_of(document, options);
+            (document, crate::rules::check_guests(&context, others))
+        }
+        LintInput::BesideUnknown(document) => (document, guests_not_compared()),
+    };
+    let mut report = report_further(document, options, further);
+    report.keep(&options.selection);
+    report
+}
+
+/// The report of findings that are added to the one of another text or guest.
+fn report_further(document: &Document, options: &LintOptions, outcome: Outcome) -> LintReport {
+    let nothing = QemuTrialOutcome::default();
+    let found = Found {
+        findings: outcome.findings,
+        hosts: None,
+        not_checked: outcome.not_checked,
+        is_whole: false,
+    };
+    report(document, options, &nothing, false, found)
+}
+
+/// Runs all rules over a document with edits, and keeps findings that the options do not ask for: fixes must not cause them
+/// either.
+pub(crate) fn lint_unselected(document: &Document, options: &LintOptions) -> LintReport {
+    lint_starts(document, options, &QemuTrialOutcome::default(), true, false)
+}
+
+/// Runs all rules over the starts of a document.
+fn lint_starts(
     document: &Document,
     options: &LintOptions,
     outcome: &QemuTrialOutcome,
+    wants_edits: bool,
+    selects: bool,
 ) -> LintReport {
-    if !document.further.is_empty() {
-        let nothing = QemuTrialOutcome::default();
-        let outcomes = std::iter::once(outcome).chain(std::iter::repeat(&nothing));
-        let reports = document.starts().zip(outcomes);
-        let reports = reports.map(|(start, outcome)| lint_start(start, options, outcome));
-        return merged(document, reports.collect());
+    let nothing = QemuTrialOutcome::default();
+    let outcomes = std::iter::once(outcome).chain(std::iter::repeat(&nothing));
+    let of_start = |(start, outcome)| lint_start(start, options, outcome, wants_edits, selects);
+    let mut reports = document.starts().zip(outcomes).map(of_start);
+    if document.further.is_empty() {
+        let report = reports.next().unwrap_or_default();
+        return match selects && document.repeats_text() {
+            true => merged(document, [report]),
+            false => report,
+        };
     }
-    let report = lint_start(document, options, outcome);
-    match document.repeats_text() {
-        true => merged(document, vec![report]),
-        false => report,
+    // There may be many starts, and most of what their reports say is the same.
+    if !document.is_guest_of_its_own() {
+        return merged(document, reports);
+    }
+    let mut reports: Vec<LintReport> = reports.collect();
+    compare(document, options, selects, &mut reports);
+    merged(document, reports)
+}
+
+/// Adds what the guests of one document, which share a host, find in each other.
+fn compare(document: &Document, options: &LintOptions, selects: bool, reports: &mut [LintReport]) {
+    let starts: Vec<&Document> = document.starts().collect();
+    let mut guests = HostGuests::default();
+    for (nth, start) in starts.iter().enumerate() {
+        let needs = guest_needs(start, options, nth);
+        needs.into_iter().for_each(|it| guests.add(nth, it));
+    }
+    for (nth, others) in guests.conflicts(options.index()) {
+        let context = context_of(starts[nth], options);
+        let found = crate::rules::check_guests(&context, &others);
+        let mut found = report_further(starts[nth], options, found);
+        if selects {
+            found.keep(&options.selection);
+        }
+        reports[nth].diagnostics.extend(found.diagnostics);
+        reports[nth].allowed.extend(found.allowed);
     }
 }
 
@@ -52,83 +150,29 @@ fn lint_start(
     document: &Document,
     options: &LintOptions,
     outcome: &QemuTrialOutcome,
+    wants_edits: bool,
+    selects: bool,
 ) -> LintReport {
     let planned = options.planned(document);
     let document = planned.as_ref().unwrap_or(document);
     let mut found = Found::of(document, options);
+    let selection = &options.selection;
     // Findings outside the selection need no texts. They still use the allowances of a document.
     let is_plain = document.template.is_none() && document.allowances().is_empty();
-    if found.hosts.is_none() && is_plain {
-        let selection = &options.selection;
-        found
-            .findings
-            .retain(|it| selection.has_reported(it.rule.name, it.severity));
+    if selects && found.hosts.is_none() && is_plain {
+        let findings = &mut found.findings;
+        findings.retain(|it| selection.has_reported(it.rule.name, it.severity));
     }
-    let report = report(document, options, outcome, wants_edits(options), found);
-    let mut report = template::lint(
-        document,
-        report,
-        options,
-        outcome,
-        wants_edits(options),
-        lint_text,
-    );
-    report.keep(&options.selection);
+    let report = report(document, options, outcome, wants_edits, found);
+    let mut report = template::lint(document, report, options, outcome, wants_edits, lint_text);
+    if selects {
+        report.keep(selection);
+    }
     report
 }
 
-fn wants_edits(options: &LintOptions) -> bool {
-    options.detail == Detail::Everything
-}
-
-/// Runs all rules over `written`, a text that was generated from a spec, and reports each finding in the words of the
-/// spec and at its places.
-///
-/// `spec` has the guest of `written`: it is [planned](LintOptions::planned) for the same host.
-pub fn lint_generated(written: &Document, spec: &Document, options: &LintOptions) -> LintReport {
-    let outcome = crate::rules::check(written.rule_input(), &context_of(written, options));
-    let mut report = LintReport {
-        not_checked: outcome.not_checked,
-        ..LintReport::default()
-    };
-    let mut used = vec![BTreeSet::new(); spec.allowances().len()];
-    for finding in outcome.findings {
-        let finding = Finding {
-            // Places and edits of the written text.
-            span: None,
-            fix: None,
-            ..finding
-        };
-        let diagnostic = resolve(spec, finding, None, options, false);
-        settle(&mut report, diagnostic, spec, options, &mut used);
-    }
-    report.keep(&options.selection);
-    let order = |diagnostic: &Diagnostic| (diagnostic.place.span, diagnostic.rule.name);
-    report.diagnostics.sort_by_key(order);
-    report
-}
-
-/// Runs all rules over `document`, and keeps findings that the options do not ask for: fixes must not cause them either.
-pub(crate) fn lint_unselected(
-    document: &Document,
-    options: &LintOptions,
-    outcome: &QemuTrialOutcome,
-    wants_edits: bool,
-) -> LintReport {
-    let planned = options.planned(document);
-    let document = planned.as_ref().unwrap_or(document);
-    let unselected = |document: &Document| {
-        let report = lint_text(document, options, outcome, wants_edits);
-        template::lint(document, report, options, outcome, wants_edits, lint_text)
-    };
-    match document.further.is_empty() {
-        true => unselected(document),
-        false => merged(document, document.starts().map(unselected).collect()),
-    }
-}
-
-/// As [`lint_unselected`], with placeholders as if they were values. The guest of a spec is planned already.
-pub(crate) fn lint_text(
+/// As [`lint_starts`], with placeholders as if they were values, and for one start.
+fn lint_text(
     document: &Document,
     options: &LintOptions,
     outcome: &QemuTrialOutcome,
@@ -146,6 +190,8 @@ struct Found {
     /// The hosts of each finding, where several are compared.
     hosts: Option<Vec<FoundOn>>,
     not_checked: Vec<NotChecked>,
+    /// False for findings that are added to another report, which has those of the text itself.
+    is_whole: bool,
 }
 
 impl Found {
@@ -165,6 +211,7 @@ impl Found {
                 findings,
                 hosts: None,
                 not_checked,
+                is_whole: true,
             };
         };
         let (findings, not_checked) = fleet.check(text, &context, &|facts, target| {
@@ -177,6 +224,7 @@ impl Found {
             findings,
             hosts: Some(hosts),
             not_checked,
+            is_whole: true,
         }
     }
 }
@@ -193,6 +241,7 @@ fn report(
         findings,
         hosts,
         mut not_checked,
+        is_whole,
     } = found;
     not_checked.retain(|missed| !options.ignored.contains(missed.rule.name));
     let mut report = LintReport {
@@ -210,11 +259,9 @@ fn report(
         .messages
         .iter()
         .map(|message| refusal(document, rule, outcome, message));
+    let mistakes = is_whole.then(|| spec_mistakes(document, options.fleet.as_ref()));
     let mut used = vec![BTreeSet::new(); document.allowances().len()];
-    for diagnostic in found
-        .chain(spec_mistakes(document, options.fleet.as_ref()))
-        .chain(refusals)
-    {
+    for diagnostic in found.chain(mistakes.into_iter().flatten()).chain(refusals) {
         if document.compares_unknown(&diagnostic) {
             let missing = Missing::new("a variable", Missing::OPEN_VALUE);
             let missed = NotChecked::new(diagnostic.rule, diagnostic.at, missing);
@@ -231,7 +278,8 @@ fn report(
                 .map(|(at, why)| NotChecked::new(rule, *at, Missing::new("a trial", why.clone()))),
         );
     }
-    for diagnostic in complaints_about_allowances(document, &used) {
+    let complaints = is_whole.then(|| complaints_about_allowances(document, &used));
+    for diagnostic in complaints.into_iter().flatten() {
         if options.ignored.contains(diagnostic.rule.name) {
             report.allowed.push(Diagnostic {
                 allowed_by: Some(AllowedBy::Ignored),
@@ -241,7 +289,7 @@ fn report(
             report.diagnostics.push(diagnostic);
         }
     }
-    if options.detail == Detail::Everything {
+    if is_whole && options.detail == Detail::Everything {
         document.name_variables(&mut report.not_checked);
     }
     mask_secrets(&mut report);
@@ -275,20 +323,17 @@ fn is_same(a: &Diagnostic, b: &Diagnostic) -> bool {
         && (&a.title, &a.help, &a.hosts) == (&b.title, &b.help, &b.hosts)
 }
 
-/// A report that rules about the guests of a host were not checked, because it is not known which guests share one.
-pub fn guests_not_compared(options: &LintOptions) -> LintReport {
+/// The rules that compare guests as not checked, because it is not known which guests share a host.
+fn guests_not_compared() -> Outcome {
     let rules = RULES.iter().filter(|rule| rule.compares_guests());
-    let rules = rules.filter(|rule| !options.ignored.contains(rule.name));
     let missing = || Missing::new("the host of each guest", Missing::NO_HOST);
     let at = FieldPath::Domain(DomainField::Domain);
-    let mut report = LintReport {
+    Outcome {
         not_checked: rules
             .map(|rule| NotChecked::new(rule, at, missing()))
             .collect(),
-        ..LintReport::default()
-    };
-    report.keep(&options.selection);
-    report
+        ..Outcome::default()
+    }
 }
 
 /// The needs of the guest in `document`, by which guests of one host are compared; `None` if there is no guest that
@@ -301,21 +346,6 @@ pub fn guest_needs(document: &Document, options: &LintOptions, input: usize) -> 
         ..context_of(document, options)
     };
     GuestNeeds::of(&context, input)
-}
-
-/// Runs the rules that compare the guests of a host over `document`, which conflicts with `others`.
-pub fn lint_beside(document: &Document, options: &LintOptions, others: &OtherGuests) -> LintReport {
-    let outcome = crate::rules::check_guests(&context_of(document, options), others);
-    let mut report = LintReport::default();
-    let mut used = vec![BTreeSet::new(); document.allowances().len()];
-    for finding in outcome.findings {
-        let diagnostic = resolve(document, finding, None, options, false);
-        settle(&mut report, diagnostic, document, options, &mut used);
-    }
-    options.selection.set_severities(&mut report.diagnostics);
-    options.selection.set_severities(&mut report.allowed);
-    report.keep(&options.selection);
-    report
 }
 
 pub(crate) fn context_of<'a>(document: &'a Document, options: &'a LintOptions) -> Context<'a> {

@@ -635,10 +635,10 @@ mod tests {
             let said = said_of_a_variable(&format!("{options} {disk}"));
             assert_eq!(said, [(expected, false)], "{options}");
         }
-        // The variable is the one that is unknown, and not the one that holds it.
+        // The variable is the one that `--set` can give a value, and its reason that of its value.
         let script = "I=$1\nqemu-system-x86_64 -hda \"$I\"\n";
         let found = losses(&read(script).expect("it is a command line"));
-        let why = "`file`, whose value a variable sets (`$1`: it is an argument of the script),";
+        let why = "`file`, whose value a variable sets (`$I`: it is an argument of the script),";
         assert!(found.iter().any(|it| it.what == why), "{found:?}");
         // No shell reads the arguments of a process.
         let process = "qemu-system-x86_64\0-drive\0file=/a$V,format=raw,if=virtio\0";

@@ -10,7 +10,7 @@ pub use vmdisk_model::{
     Format, FormatConflict, Frontend, FrontendKind, Geometry, GeometryTranslation, HostStorage,
     HugePages, Image, ImageField, IoThread, IoThreadField, IoThreadId, IoThreadQueues, Iotune,
     IotuneLimits, LatencyHistogram, LimitField, LocatedVolume, LogicalVolumeName, MachineType,
-    Manager, MemoryAccess, MemoryBacking, MemorySource, NetworkHost, NetworkProtocol,
+    MadeAs, Manager, MemoryAccess, MemoryBacking, MemorySource, NetworkHost, NetworkProtocol,
     NetworkSource, NetworkTransport, NvmeSource, PciAddress, Polling, PoolType, Preallocation,
     Protocol, Qcow2Creation, Qcow2Preallocation, ReadErrorPolicy, Reservations, Scope,
     ScsiControllerModel, Secret, SecretReference, Sgio, SizeError, Slice, Snapshot, StartupPolicy,

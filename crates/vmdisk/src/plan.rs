@@ -2,7 +2,7 @@
 
 pub use vmdisk_plan::{
     AuthenticationSpec, BackendSpec, BackingSpec, BusSpec, CannotEdit, Choice, ChoiceSource,
-    Condition, Decided, DeviceAccess, DeviceSpec, DirectorySpec, DiskSpec, EmptySpec,
+    Condition, Decided, DeviceAccess, DeviceSpec, Difference, DirectorySpec, DiskSpec, EmptySpec,
     EncryptionSpec, Equality, ErrorList, GuestDrivers, GuestOs, GuestSpec, GuestType,
     HugePagesSpec, IoThreadCount, IoThreadOptions, IoThreadSpec, IotuneSpec, LvmSpec, LvmThinSpec,
     MAX_SPEC_BYTES, MediaSpec, Named, NetworkHostSpec, NetworkIdentitySpec, NetworkSpec,
@@ -10,5 +10,5 @@ pub use vmdisk_plan::{
     SecretSpec, SeedSpec, SpaceShortage, Spec, SpecDocument, SpecError, SpecErrors, SpecMistake,
     SpecPath, SpecPlace, SpecSegment, SpecSpeller, SpecVersion, Step, StepKind, VhostUserBlkSpec,
     VhostVdpaSpec, VolumeSpec, ZvolSpec, decide, facts_after, is_spec, not_installed, plan,
-    plan_into, script, set_options, shell_word, shortages,
+    plan_into, renamed, script, set_options, shell_word, shortages,
 };

@@ -54,13 +54,15 @@ impl Text<'_> {
     }
 }
 
+/// Number of checks of a guest that lack an input without facts.
+const USUALLY_NOT_CHECKED: usize = 80;
+
 /// Runs all rules over one configuration and its text.
 pub fn check(text: Text<'_>, context: &Context<'_>) -> Outcome {
-    let mut outcome = Outcome::default();
-    if context.host.is_none() {
-        // Rules about the host report about this number for each disk.
-        outcome.not_checked.reserve(24 * context.domain.disks.len());
-    }
+    let mut outcome = Outcome {
+        not_checked: Vec::with_capacity(USUALLY_NOT_CHECKED),
+        ..Outcome::default()
+    };
     outcome.add_problems(context, text.problems());
     match text {
         Text::Xml(document, text) => {
@@ -113,11 +115,15 @@ fn judge_model(context: &Context<'_>, outcome: &mut Outcome) {
         return judge_foreign(context, outcome);
     }
     let is_for_libvirt = context.is_for_libvirt();
+    let alone = OtherGuests::default();
     for rule in RULES {
-        if let Check::Model(check) = rule.check
-            && (is_for_libvirt || !rule.libvirt_only)
-        {
-            outcome.run(rule, |report| check(context, report));
+        if rule.libvirt_only && !is_for_libvirt {
+            continue;
+        }
+        match rule.check {
+            Check::Model(check) => outcome.run(rule, |report| check(context, report)),
+            Check::Guests(check) => outcome.run(rule, |report| check(context, &alone, report)),
+            Check::Hosts(_) | Check::Text | Check::Trial | Check::Allowances => {}
         }
     }
 }

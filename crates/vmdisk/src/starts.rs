@@ -1,8 +1,9 @@
 //! The starts of QEMU in one script.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use vmdisk_model::{DomainField, FieldPath};
+use vmdisk_qemu::CommandLineForm;
 use vmdisk_source::Span;
 
 use crate::rules::{Missing, NotChecked};
@@ -14,10 +15,33 @@ impl Document {
         std::iter::once(self).chain(&self.further)
     }
 
-    /// As [`starts`](Self::starts), each as a document of its own.
+    /// The starts, each as a document of its own, without [parts](Self::is_part).
     pub fn into_starts(mut self) -> Vec<Document> {
         let further = std::mem::take(&mut self.further);
-        std::iter::once(self).chain(further).collect()
+        let all = std::iter::once(self).chain(further);
+        all.filter(|it| !it.is_part()).collect()
+    }
+
+    /// True if it is another start once more, with text of the script that only counts under its last condition: that text is
+    /// checked so, and nothing is converted so.
+    pub fn is_part(&self) -> bool {
+        self.start().is_some_and(|start| start.is_part)
+    }
+
+    /// The number of disks of all starts, with those that only count under a condition.
+    pub fn disks_of_starts(&self) -> usize {
+        let (mut sum, mut whole) = (0, 0);
+        for start in self.starts() {
+            let number = start.domain().disks.len();
+            match start.is_part() {
+                true => sum += number.saturating_sub(whole),
+                false => {
+                    sum += number;
+                    whole = number;
+                }
+            }
+        }
+        sum
     }
 
     /// The function or target that starts QEMU so.
@@ -27,8 +51,21 @@ impl Document {
 
     /// The line from which QEMU is started so.
     pub fn start_line(&self) -> Option<usize> {
+        if let Source::LibvirtXml(_) = self.source {
+            let place = self.nearest_place(FieldPath::Domain(DomainField::Domain));
+            return Some(place.start.line);
+        }
         let offset = Span::empty(self.start()?.offset);
         Some(self.unnamed_place(offset, true).start.line)
+    }
+
+    /// True if several documents of its text are several guests, and not the ways in which a script starts one.
+    pub fn is_guest_of_its_own(&self) -> bool {
+        match &self.source {
+            Source::QemuCommandLine(document) => document.form == CommandLineForm::Json,
+            Source::LibvirtXml(_) => true,
+            Source::Spec(_) => false,
+        }
     }
 
     /// True if a run without arguments and variables of the caller starts QEMU so.
@@ -55,6 +92,18 @@ impl Document {
             Source::LibvirtXml(_) | Source::Spec(_) => &[],
         };
         others.iter().filter(|other| other.is_unknown)
+    }
+
+    /// The values of disks that have a part which is unknown, as they are written.
+    pub fn unknown_values(&self) -> impl Iterator<Item = &str> {
+        let kept = match &self.source {
+            Source::QemuCommandLine(document) => document.kept.as_slice(),
+            Source::LibvirtXml(_) | Source::Spec(_) => &[],
+        };
+        let open = kept
+            .iter()
+            .filter(|it| it.is_open && it.at.disk().is_some());
+        open.filter_map(|it| it.span.slice(&self.text))
     }
 
     /// True if a finding compares values of one name that need not be the same: of two calls of `mktemp`, two lines of `read`.
@@ -116,30 +165,88 @@ impl Document {
         }
     }
 
-    fn uses(&self, span: Span) -> bool {
+    fn places(&self) -> Option<impl Iterator<Item = Span>> {
         match &self.source {
-            Source::QemuCommandLine(document) => document.uses(span),
-            Source::LibvirtXml(_) | Source::Spec(_) => false,
+            Source::QemuCommandLine(document) => Some(document.places()),
+            Source::LibvirtXml(_) | Source::Spec(_) => None,
         }
+    }
+}
+
+/// The starts of a text, with what is asked about each finding.
+struct Starts<'a> {
+    all: Vec<&'a Document>,
+    /// The number of starts that are no parts.
+    whole: usize,
+    /// The options of all starts in the order of their places, each with the number of its start.
+    options: Vec<(Span, usize)>,
+    /// The end of the longest of the options up to each.
+    ends: Vec<usize>,
+}
+
+impl<'a> Starts<'a> {
+    fn new(document: &'a Document) -> Self {
+        let all: Vec<&Document> = document.starts().collect();
+        let places = all.iter().enumerate().flat_map(|(nth, start)| {
+            let places = start.places().into_iter().flatten();
+            places.map(move |span| (span, nth))
+        });
+        let mut options: Vec<(Span, usize)> = places.collect();
+        options.sort_unstable();
+        let ends = options.iter().scan(0, |longest, (span, _)| {
+            *longest = span.end.max(*longest);
+            Some(*longest)
+        });
+        Starts {
+            whole: all.iter().filter(|it| !it.is_part()).count(),
+            ends: ends.collect(),
+            options,
+            all,
+        }
+    }
+
+    /// The starts with an option at a place.
+    fn at(&self, place: Span) -> impl Iterator<Item = usize> {
+        let first = self.ends.partition_point(|end| *end < place.start);
+        let after = self
+            .options
+            .partition_point(|(span, _)| span.start <= place.end);
+        let near = self.options.get(first..after).unwrap_or_default().iter();
+        near.filter(move |(span, _)| place.start <= span.end)
+            .map(|(_, nth)| *nth)
+    }
+
+    fn is_whole(&self, nth: usize) -> bool {
+        !self.all[nth].is_part()
+    }
+
+    /// The start that a part belongs to.
+    fn base(&self, nth: usize) -> Option<usize> {
+        (0..=nth).rev().find(|it| self.is_whole(*it))
     }
 }
 
 /// One report of all starts. What several starts or disks share is there once, such as what a loop adds; what only some
 /// starts have names them.
-pub(crate) fn merged(document: &Document, reports: Vec<LintReport>) -> LintReport {
-    let starts: Vec<&Document> = document.starts().collect();
+pub(crate) fn merged(
+    document: &Document,
+    reports: impl IntoIterator<Item = LintReport>,
+) -> LintReport {
+    let starts = Starts::new(document);
+    let first = starts.all[0];
     let mut all = LintReport::default();
     let (mut shared, mut allowed) = (Shared::default(), Shared::default());
+    let mut missing = HashSet::new();
     for (nth, report) in reports.into_iter().enumerate() {
         all.placeholders = all.placeholders.max(report.placeholders);
         report
             .diagnostics
             .into_iter()
-            .for_each(|one| shared.add(nth, one));
+            .for_each(|one| shared.add(nth, starts.all[nth], one));
         report
             .allowed
             .into_iter()
-            .for_each(|one| allowed.add(nth, one));
+            .for_each(|one| allowed.add(nth, starts.all[nth], one));
         let name = |document: &Document, index: usize| {
             document
                 .domain()
@@ -149,11 +256,23 @@ pub(crate) fn merged(document: &Document, reports: Vec<LintReport>) -> LintRepor
         };
         for mut missed in report.not_checked {
             // The names of disks are those of the first start.
-            let disk = missed.at.disk();
-            if disk.is_some_and(|disk| name(starts[0], disk) != name(starts[nth], disk)) {
-                missed.at = FieldPath::Domain(DomainField::Devices);
+            let is_other = |at: &FieldPath| {
+                let disk = at.disk();
+                disk.is_some_and(|disk| name(first, disk) != name(starts.all[nth], disk))
+            };
+            let places = std::iter::once(&mut missed.at).chain(&mut missed.further);
+            for at in places.filter(|at| is_other(at)) {
+                *at = FieldPath::Domain(DomainField::Devices);
             }
-            if !all.not_checked.contains(&missed) {
+            missed.further.dedup();
+            let NotChecked {
+                rule,
+                at,
+                missing: reason,
+                hosts: _, // several starts have no several hosts
+                further,
+            } = &missed;
+            if missing.insert((rule.name, *at, reason.clone(), further.clone())) {
                 all.not_checked.push(missed);
             }
         }
@@ -191,7 +310,7 @@ struct SharedFinding {
 }
 
 impl Shared {
-    fn add(&mut self, start: usize, one: Diagnostic) {
+    fn add(&mut self, start: usize, document: &Document, one: Diagnostic) {
         let target = one.disk.as_ref().and_then(|disk| disk.target.as_deref());
         let title = match target {
             Some(target) => one.title.replace(&format!("`{target}`"), ""),
@@ -204,7 +323,8 @@ impl Shared {
         match self.all.get_mut(at) {
             Some(known) => {
                 known.starts.insert(start);
-                if known.first.title != one.title {
+                // In a part, a disk of the start may have another name.
+                if known.first.title != one.title && !document.is_part() {
                     known.disks.extend(target.map(str::to_owned));
                 }
                 if known.first.fix != one.fix {
@@ -224,7 +344,7 @@ impl Shared {
 impl SharedFinding {
     /// The finding, with the starts and disks that it is about, unless it is about all starts. A fix would change every
     /// start that uses its text, so each of them must have it.
-    fn told(self, starts: &[&Document]) -> Diagnostic {
+    fn told(self, starts: &Starts<'_>) -> Diagnostic {
         let SharedFinding {
             first: mut one,
             starts: with,
@@ -232,10 +352,8 @@ impl SharedFinding {
             other_fixes,
         } = self;
         let edits = one.fix.iter().flat_map(|fix| &fix.edits);
-        let spans: Vec<Span> = edits.map(|edit| edit.span).collect();
-        let is_without = |nth: &usize| !with.contains(nth) || other_fixes.contains(nth);
-        let mut without = (0..starts.len()).filter(is_without);
-        if without.any(|nth| spans.iter().any(|span| starts[nth].uses(*span))) {
+        let mut users = edits.flat_map(|edit| starts.at(edit.span));
+        if users.any(|nth| !with.contains(&nth) || other_fixes.contains(&nth)) {
             one.fix = None;
         }
         if !disks.is_empty() {
@@ -243,8 +361,17 @@ impl SharedFinding {
             one.notes
                 .push(format!("the same is true of {}", names.join(", ")));
         }
-        if with.len() < starts.len() {
-            let words = with.iter().map(|nth| starts[*nth].start_in_words());
+        // The parts of a start have what the start has.
+        let is_of_all = with.iter().filter(|nth| starts.is_whole(**nth)).count() == starts.whole;
+        if !is_of_all && !starts.all[0].is_guest_of_its_own() {
+            let is_known = |nth: &&usize| {
+                let base = starts.base(**nth);
+                base == Some(**nth) || !base.is_some_and(|it| with.contains(&it))
+            };
+            let words = with
+                .iter()
+                .filter(is_known)
+                .map(|nth| starts.all[*nth].start_in_words());
             let words: Vec<String> = words.take(4).collect();
             one.notes
                 .push(format!("QEMU is started so in {}", words.join("; ")));

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use vmdisk_model::FieldPath;
+use vmdisk_model::{FieldPath, ImageField};
 use vmdisk_source::template::Template;
 use vmdisk_source::{Edit, Span};
 
@@ -16,8 +16,10 @@ use crate::rules::{Missing, NotChecked, Rule};
 use crate::trial::QemuTrialOutcome;
 use crate::{Detail, Diagnostic, Document, LintOptions, LintReport, Source};
 
-/// Bytes of all texts that are tried for a template.
-const MAX_BYTES: usize = 4 << 20;
+/// Bytes of all texts that are tried for a template, which is half a second.
+const MAX_BYTES: usize = 1 << 20;
+/// Number of texts that are tried of the largest template.
+const MIN_TEXTS: usize = 2;
 /// Number of files and of devices of the host that are tried for a placeholder.
 const MAX_PATHS: usize = 32;
 /// Number of texts in which each placeholder is filled in.
@@ -165,17 +167,18 @@ pub(crate) fn lint(
     }
     let template = Template::with_words(own, &document.text, &words);
     let brief = options.clone().detail(Detail::Titles);
+    let price = match document.source {
+        Source::Spec(_) => 16,
+        Source::LibvirtXml(_) | Source::QemuCommandLine(_) => 1,
+    };
     let mut tryout = Tryout {
         lint_text,
         template: &template,
         written: &document.text,
         options,
         brief,
-        bytes: MAX_BYTES,
-        price: match document.source {
-            Source::Spec(_) => 16,
-            Source::LibvirtXml(_) | Source::QemuCommandLine(_) => 1,
-        },
+        bytes: MAX_BYTES.max(MIN_TEXTS * price * document.text.len()),
+        price,
     };
     let mut report = match words.is_empty() {
         true => tryout.certain(document, &[], report),
@@ -213,7 +216,7 @@ impl Tryout<'_> {
                     continue;
                 };
                 let mut document = variant.document;
-                document.text = self.written.to_owned();
+                document.text = self.written.into();
                 document.set_template(self.template.choose(&chosen));
                 let outcome = QemuTrialOutcome::default();
                 let mut found = (self.lint_text)(&document, self.options, &outcome, wants_edits);
@@ -252,6 +255,7 @@ impl Tryout<'_> {
             let span = document.nearest_place(one.at).span;
             one.missing = missing(placeholder_in(template, span).unwrap_or_default());
         }
+        missed_by_paths(document, self.options, &mut report.not_checked);
         let first: BTreeSet<(&str, usize)> = report.diagnostics.iter().map(key_of).collect();
         let left_out = self.template.left_out(chosen);
         for plan in self.plans(document, chosen) {
@@ -303,10 +307,11 @@ impl Tryout<'_> {
         report
     }
 
-    /// All texts to compare with the first one.
+    /// The texts to compare with the first one, as many as may be tried.
     fn plans(&self, document: &Document, chosen: &[(usize, Option<usize>)]) -> Vec<Plan> {
         let template = self.template;
         let left_out = template.left_out(chosen);
+        let numbers = vmdisk_libvirt::numbers(document.read_text());
         let mut groups: BTreeMap<&str, (Vec<Span>, Vec<String>)> = BTreeMap::new();
         for placeholder in &template.placeholders {
             if is_left_out(&left_out, placeholder.span.start) {
@@ -316,7 +321,7 @@ impl Tryout<'_> {
             spans.push(placeholder.span);
             let own = match &document.source {
                 Source::LibvirtXml(source) => {
-                    vmdisk_libvirt::fillings(source, document.read_text(), placeholder)
+                    vmdisk_libvirt::fillings(source, document.read_text(), &numbers, placeholder)
                 }
                 Source::Spec(_) => spec_words(document, placeholder.span),
                 Source::QemuCommandLine(_) => Vec::new(),
@@ -329,8 +334,10 @@ impl Tryout<'_> {
             }
         }
         groups.retain(|_, (_, texts)| !texts.is_empty());
+        let most_texts = self.bytes / (self.price * self.written.len()).max(1);
         let mut out = Vec::new();
-        for nth in 0..if groups.is_empty() { 0 } else { TOGETHER } {
+        let together = if groups.is_empty() { 0 } else { TOGETHER };
+        for nth in 0..together.min(most_texts) {
             let all = groups
                 .values()
                 .enumerate()
@@ -363,6 +370,9 @@ impl Tryout<'_> {
                 let Some(text) = texts.get(nth) else {
                     continue;
                 };
+                if out.len() >= most_texts {
+                    return out;
+                }
                 out.push(Plan {
                     chosen: chosen.to_vec(),
                     filled: spans.iter().map(|span| (*span, text.clone())).collect(),
@@ -414,6 +424,23 @@ impl Tryout<'_> {
             document: Document::new(text, source),
             cause,
         })
+    }
+}
+
+/// Of a disk whose path has a placeholder, no facts can be collected.
+fn missed_by_paths(document: &Document, options: &LintOptions, not_checked: &mut [NotChecked]) {
+    let open = document.open_fields().into_iter().flatten();
+    let is_path = |at: &&FieldPath| matches!(at, FieldPath::Image(_, _, ImageField::Path));
+    let disks: BTreeSet<usize> = open.filter(is_path).filter_map(|at| at.disk()).collect();
+    if disks.is_empty() || options.facts().is_none() {
+        return;
+    }
+    let is_of_path = |one: &&mut NotChecked| {
+        one.missing.why == Missing::NOT_COLLECTED
+            && one.at.disk().is_some_and(|it| disks.contains(&it))
+    };
+    for one in not_checked.iter_mut().filter(is_of_path) {
+        one.missing = missing("");
     }
 }
 

@@ -124,7 +124,6 @@ impl Trial {
         trial.stand_ins = folder.names.into_values().collect();
         let options = vmdisk_qemu::Options {
             target: target.clone(),
-            ..vmdisk_qemu::Options::default()
         };
         trial.write(&mut guest, &mut numbers, &options);
         for argument in &mut trial.arguments {

@@ -5,7 +5,9 @@ use vmdisk_model::{
     BackendSource, Backing, DevicePath, Domain, FieldPath, Image, Protocol, VolumeSource,
 };
 
-use crate::rules::{Missing, NotChecked, Outcome};
+use std::collections::BTreeSet;
+
+use crate::rules::{Missing, NotChecked, Outcome, Rule};
 
 /// True if a disk is on a volume that no input locates.
 pub(crate) fn has_volumes(domain: &Domain) -> bool {
@@ -20,23 +22,16 @@ pub(crate) fn has_volumes(domain: &Domain) -> bool {
 /// `check` runs the rules on a domain. It runs on the unchanged domain, then with each volume replaced by a file and by
 /// a block device of which nothing is known. A rule that says more then depends on where the volume is.
 pub(crate) fn add(domain: &Domain, outcome: &mut Outcome, check: impl Fn(&Domain) -> Outcome) {
-    let known = Statements::of(&check(domain));
-    let mut added: Vec<NotChecked> = Vec::new();
+    let said = statements(&check(domain));
+    let mut known: BTreeSet<(FieldPath, &str)> =
+        said.iter().map(|(at, rule)| (*at, rule.name)).collect();
     for storage in [Storage::File, Storage::Device] {
-        let assumed = Statements::of(&check(&with_paths(domain, storage)));
-        for statement in assumed.0 {
-            let is_known = |at: FieldPath, name| at == statement.at && name == statement.rule.name;
-            let is_new = !known.0.iter().any(|it| is_known(it.at, it.rule.name))
-                && !added.iter().any(|it| is_known(it.at, it.rule.name));
-            if is_new && let Some(missing) = missing(domain, statement.at) {
-                added.push(NotChecked {
-                    missing,
-                    ..statement
-                });
+        for (at, rule) in statements(&check(&with_paths(domain, storage))) {
+            if let Some(missing) = missing(domain, at).filter(|_| known.insert((at, rule.name))) {
+                outcome.not_checked.push(NotChecked::new(rule, at, missing));
             }
         }
     }
-    outcome.not_checked.append(&mut added);
 }
 
 /// The same facts without what they know about paths and devices.
@@ -58,18 +53,13 @@ enum Storage {
 }
 
 /// The places that rules said something about: a finding, or that they could not look.
-struct Statements(Vec<NotChecked>);
-
-impl Statements {
-    fn of(outcome: &Outcome) -> Self {
-        let found = outcome.findings.iter().map(|finding| NotChecked {
-            rule: finding.rule,
-            at: finding.at,
-            missing: Missing::new("", ""),
-            hosts: finding.hosts.clone(),
-        });
-        Statements(outcome.not_checked.iter().cloned().chain(found).collect())
-    }
+fn statements(outcome: &Outcome) -> Vec<(FieldPath, &'static Rule)> {
+    let missed = outcome.not_checked.iter();
+    let missed = missed.flat_map(|missed| missed.places().map(|at| (at, missed.rule)));
+    let found = outcome.findings.iter();
+    missed
+        .chain(found.map(|finding| (finding.at, finding.rule)))
+        .collect()
 }
 
 fn volume_of(image: &Image) -> Option<&VolumeSource> {

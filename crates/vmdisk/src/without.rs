@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use vmdisk_facts::HostIndex;
-use vmdisk_model::{BackendSource, Disk, FieldPath, Format};
+use vmdisk_model::{BackendSource, Disk, FieldPath, Format, MadeAs};
 use vmdisk_source::{SourceMap, Span};
 
 use crate::{Document, ReadFailure, ReadFailureKind, Source};
@@ -134,6 +134,24 @@ impl Document {
                 image.format = Some(format);
                 set.push(format!(
                     "disk {name}: {format}, the format that QEMU probes"
+                ));
+            }
+        });
+        set
+    }
+
+    /// Sets the formats that a command line leaves to QEMU's probing, as the same text makes the images with `qemu-img`.
+    /// Returns a line for each: the disk and its format.
+    pub fn set_made_formats(&mut self) -> Vec<String> {
+        let mut set = Vec::new();
+        self.for_each_disk_of_command_lines(|disk| {
+            let name = disk.name().to_owned();
+            if let BackendSource::Image(image) = &mut disk.backend.source
+                && let (None, Some(MadeAs::Format(format))) = (image.format, image.made_as)
+            {
+                image.format = Some(format);
+                set.push(format!(
+                    "disk {name}: {format}, as the text makes the image"
                 ));
             }
         });

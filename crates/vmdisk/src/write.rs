@@ -10,8 +10,7 @@ pub use vmdisk_libvirt::{
     CannotAdd, CannotEdit, Unwritable, add_devices, edits_of_all as change_edits,
 };
 pub use vmdisk_qemu::{
-    CommandLine, MonitorScript, Options as QemuOptions, StorageDaemon, Style as QemuStyle,
-    WriteProblem, WriteProblems,
+    CommandLine, MonitorScript, Options as QemuOptions, StorageDaemon, WriteProblem, WriteProblems,
 };
 
 #[cfg(feature = "plan")]

@@ -11,10 +11,12 @@ mod integrators;
 mod misuse;
 #[path = "pages/main.rs"]
 mod pages;
+mod probes;
 mod redact;
 mod refused_by_programs;
 mod refused_chains;
 mod refused_devices;
 mod specs;
 mod templates;
+mod verdicts;
 mod versions;

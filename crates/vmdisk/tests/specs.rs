@@ -404,7 +404,7 @@ const FIXED: [&str; 9] = [
     "disks:\n  - raw: {path: /srv/a.img}\n    cache: writeback\n    io: native\n",
     "disks: [{raw: {path: /srv/a.img}, cache: writeback, io: native}]\n",
     "{\"disks\": [{\"raw\": {\"path\": \"/srv/a.img\"}, \"detect-zeroes\": \"unmap\", \"discard\": \"ignore\"}]}\n",
-    "disks:\n  - raw: {path: /srv/a.img}\n    shareable: true\n    cache: writeback\n  - raw: {path: /srv/b.img}\n    queues: 0\n",
+    "disks:\n  - raw: {path: /srv/a.img}\n    shareable: true\n    cache: writeback\n  - raw: {path: /srv/b.img}\n    queues: 2000\n",
     "disks:\n  - raw: {path: relative.img}\n  - raw: {path: /srv/b.img}\n    cache: unsafe\n  - raw: {path: /srv/c.img}\n    target: vda\n  - raw: {path: /srv/d.img}\n    target: vda\n",
 ];
 
@@ -517,7 +517,7 @@ fn what_becomes_of_specs_and_guests_is_recorded() {
                 .iter()
                 .map(|it| format!("{}: {} {:?}", it.rule.name, it.title, it.help)),
         );
-        lines(&mut out, "text", [fixed.document.text.as_str()]);
+        lines(&mut out, "text", [&*fixed.document.text]);
     }
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/specs.txt");
     if std::env::var_os("VMDISK_BLESS").is_some_and(|value| value == "yes") {

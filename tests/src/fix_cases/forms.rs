@@ -67,7 +67,6 @@ pub(super) fn all(document: &Document, target: &Target) -> Vec<(Syntax, String)>
     let domain = document.domain();
     let options = QemuOptions {
         target: target.clone(),
-        ..QemuOptions::default()
     };
     let mut forms = Vec::new();
     if domain.disks.is_empty() {

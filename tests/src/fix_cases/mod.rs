@@ -90,9 +90,9 @@ impl FixCase {
             };
             let rules = before.diagnostics.iter().map(|found| found.rule.name);
             let rules = rules.filter(|rule| count(&before, rule) > count(&fixed.report, rule));
-            (fixed.document.text != self.text).then(|| Changed {
+            (*fixed.document.text != self.text).then(|| Changed {
                 rules: rules.collect(),
-                after: fixed.document.text,
+                after: fixed.document.text.to_string(),
             })
         })
     }

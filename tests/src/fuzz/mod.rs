@@ -4,7 +4,6 @@
 //! `fixtures/fuzz/NAME/`. `cargo xtask fuzz` runs the former.
 
 pub mod allocator;
-mod chain;
 mod document;
 mod facts;
 mod spec;
@@ -43,12 +42,6 @@ pub const TARGETS: &[Target] = &[
         check: image_header::fuzz_probe,
         held_at_least: 2 << 20,
         held_for_each_byte: 8,
-    },
-    Target {
-        name: "image-chain",
-        check: chain::check,
-        held_at_least: 1 << 20,
-        held_for_each_byte: 64,
     },
     Target {
         name: "mountinfo",

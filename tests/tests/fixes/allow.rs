@@ -63,7 +63,7 @@ fn check(case: &FixCase, options: &LintOptions) -> (usize, usize) {
         case.origin
     );
     if result.added == 0 {
-        assert_eq!(after, case.text, "{}", case.origin);
+        assert_eq!(*after, case.text, "{}", case.origin);
     } else {
         let new = inserted(&without_blank_breaks(&case.text, &after), &after);
         let new = new.unwrap_or_else(|| panic!("{}\n{}\n{after}", case.origin, case.text));

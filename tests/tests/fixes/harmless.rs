@@ -130,7 +130,7 @@ fn try_all(
             after,
         );
     }
-    if *after == case.text {
+    if **after == case.text {
         return;
     }
     seen.changed.push(case.syntax);

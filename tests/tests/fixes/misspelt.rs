@@ -84,7 +84,7 @@ fn try_names(
         }
         let fixed =
             fix(&other, &LintOptions::default(), FixScope::SafeAndUnsafe).expect("it is read");
-        if fixed.document.text != text {
+        if *fixed.document.text != *text {
             wrong.push(format!("{bad} is fixed to\n{}", fixed.document.text));
         }
     }

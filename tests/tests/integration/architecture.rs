@@ -107,6 +107,8 @@ const LAYERS: &[(u8, &str, &[&str])] = &[
             "vmdisk-qmp",
         ],
     ),
+    // The table of programs that run their arguments.
+    (3, "vmdisk-capture", &["vmdisk-qemu"]),
     (3, "vmdisk-qmp", &["vmdisk-facts"]),
     (
         3,
@@ -132,6 +134,7 @@ const LAYERS: &[(u8, &str, &[&str])] = &[
             "vmdisk-libvirt",
             "vmdisk-qemu",
             "vmdisk-qmp",
+            "vmdisk-collect",
         ],
     ),
     (4, "vmdisk-capi", &["vmdisk"]),
@@ -141,6 +144,7 @@ const LAYERS: &[(u8, &str, &[&str])] = &[
         "vmdisk-cli",
         &[
             "vmdisk",
+            "vmdisk-capture",
             "vmdisk-collect",
             "vmdisk-qmp",
             "vmdisk-bench-runner",
@@ -307,6 +311,50 @@ fn layers_1_and_2_forbid_io_with_the_same_words() {
         1,
         "the clippy.toml files of the pure crates differ"
     );
+}
+
+/// Facts behind a verdict, which only `vmdisk_facts::verdict` looks at.
+const FACTS_OF_VERDICTS: [&str; 7] = [
+    "queue.rotational",
+    "limits.io_uring_disabled",
+    "limits.io_uring_group",
+    "limits.aio_max_nr",
+    "limits.aio_nr",
+    "limits.memlock_bytes",
+    ".alloc.",
+];
+
+#[test]
+fn a_verdict_about_a_host_has_one_home() {
+    // A fleet compares hosts by what they are, without a verdict.
+    const EXEMPT: [&str; 3] = [
+        "vmdisk/src/fleet.rs",
+        // What of a qcow2 image the host has to have in all, and what a file takes more.
+        "rules/discard_missing_thin.rs",
+        "vmdisk-rules/src/space.rs",
+    ];
+    let readers = [
+        "vmdisk",
+        "vmdisk-libvirt",
+        "vmdisk-plan",
+        "vmdisk-qemu",
+        "vmdisk-rule",
+        "vmdisk-rules",
+        "vmdisk-trace",
+    ];
+    for name in readers {
+        for file in rust_files(&repository().join("crates").join(name).join("src")) {
+            let text = std::fs::read_to_string(&file).unwrap();
+            let is_exempt = EXEMPT.iter().any(|exempt| file.ends_with(exempt));
+            for fact in FACTS_OF_VERDICTS {
+                assert!(
+                    is_exempt || !text.contains(fact),
+                    "{} reads `{fact}`: ask vmdisk_facts::verdict",
+                    file.display()
+                );
+            }
+        }
+    }
 }
 
 #[test]

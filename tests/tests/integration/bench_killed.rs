@@ -1,7 +1,7 @@
 //! Runs that are killed or stopped at any point: no program goes on, no setting stays changed, nothing is left behind.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -9,6 +9,7 @@ use vmdisk_testing::LoopDevice;
 use vmdisk_tests::{has_program, real, run_in};
 
 use crate::VMDISK;
+use crate::bench_command::{process_of, programs_of};
 
 /// A loop device over a file in a directory of its own, marked for benchmarks.
 struct Marked {
@@ -18,6 +19,8 @@ struct Marked {
 
 impl Marked {
     fn new() -> Option<Self> {
+        // Runs of other tests revert what a killed run left behind.
+        vmdisk_testing::with_own_folder(Path::new("/run/vmdisk-bench")).ok()?;
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("scratch.img");
         let marked = Self {
@@ -112,16 +115,19 @@ impl Marked {
     }
 }
 
-/// The processes whose command line names a directory.
+/// The processes that work in a directory or whose command line names it, such as fio and its run.
 fn processes(directory: &Path) -> Vec<String> {
-    let directory = directory.to_str().unwrap();
+    let named = directory.to_str().unwrap();
     fs::read_dir("/proc")
         .unwrap()
         .flatten()
         .filter_map(|entry| {
             let line = fs::read(entry.path().join("cmdline")).ok()?;
             let line = String::from_utf8_lossy(&line).replace('\0', " ");
-            line.contains(directory).then_some(line)
+            let place = fs::read_link(entry.path().join("cwd")).unwrap_or_default();
+            // The test itself works elsewhere, and what has ended has no command line.
+            let is_there = line.contains(named) || place.starts_with(directory);
+            (is_there && !line.is_empty()).then_some(line)
         })
         .collect()
 }
@@ -133,6 +139,25 @@ fn nobody_goes_on(directory: &Path) {
         assert!(Instant::now() < until, "{:?}", processes(directory));
         std::thread::sleep(Duration::from_millis(20));
     }
+    // A process that ends has no command line before it closes its files, and the next start leaves a locked journal alone.
+    while journals().any(|journal| is_locked(&journal)) {
+        assert!(Instant::now() < until, "a journal is locked");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn journals() -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir("/run/vmdisk-bench").into_iter().flatten();
+    entries.flatten().map(|entry| entry.path())
+}
+
+fn is_locked(journal: &Path) -> bool {
+    let tried = Command::new("flock")
+        .arg("-n")
+        .arg(journal)
+        .arg("true")
+        .status();
+    journal.exists() && !tried.unwrap().success()
 }
 
 #[test]
@@ -150,7 +175,7 @@ fn a_run_that_is_killed_at_any_point_leaves_nothing_changed_after_the_next_start
     let before = names.map(|name| marked.setting(name));
     // The same points in every run, from the first moments to the middle of measuring.
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut changed = 0;
+    let (mut changed, mut measured) = (0, 0);
     for point in 0..5_u64 {
         state ^= state << 13;
         state ^= state >> 7;
@@ -166,6 +191,16 @@ fn a_run_that_is_killed_at_any_point_leaves_nothing_changed_after_the_next_start
             }
             std::thread::sleep(Duration::from_millis(state % 900));
         }
+        let is_measured = || {
+            let running = processes(marked.directory.path());
+            running.iter().any(|line| line.starts_with("fio "))
+        };
+        // One kill comes while fio measures, at any load of the machine.
+        let until = Instant::now() + Duration::from_secs(60);
+        while point == 4 && !is_measured() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        measured += u32::from(is_measured());
         child.kill().unwrap();
         child.wait().unwrap();
         let left = names.map(|name| marked.setting(name));
@@ -184,6 +219,58 @@ fn a_run_that_is_killed_at_any_point_leaves_nothing_changed_after_the_next_start
         assert_eq!(marked.strays(), Vec::<String>::new(), "point {point}");
     }
     assert!(changed > 0, "no kill came while something was changed");
+    assert!(measured > 0, "no kill came while fio measured");
+}
+
+#[test]
+fn no_program_of_a_run_is_given_the_path_of_its_device() {
+    let test = "no_program_of_a_run_is_given_the_path";
+    let programs = ["fio", "strace", "qemu-storage-daemon"];
+    if !real(
+        programs.into_iter().all(has_program),
+        test,
+        "fio, strace and qemu-storage-daemon",
+    ) {
+        return;
+    }
+    let marked = Marked::new();
+    if !real(marked.is_some(), test, "root and loop devices") {
+        return;
+    }
+    let marked = marked.unwrap();
+    let folder = marked.directory.path();
+    let link = folder.join("the-given-name");
+    std::os::unix::fs::symlink(marked.device.path(), &link).unwrap();
+    for engine in ["host-fio", "storage-daemon"] {
+        let plan = format!(
+            "version: 1\nname: t\nquestion: q\nsize: 8M\nseconds: 0.1\nramp: 0\nphases: [steady]\n\
+             workloads: [4k-random-write-qd1]\nfixed: {{engine: {engine}, backend: device}}\n\
+             matrix:\n  scheduler: [none, mq-deadline]\n"
+        );
+        fs::write(folder.join("plan.yaml"), plan).unwrap();
+        let (calls, output) = (format!("calls-{engine}"), format!("out-{engine}"));
+        let mut words = vec!["-f", "-s", "4096", "-o", &calls];
+        words.extend(["-e", "trace=execve,open,openat,openat2", VMDISK]);
+        words.extend(["bench", "run", "--plan", "plan.yaml"]);
+        let (link, serial) = (link.to_str().unwrap(), marked.serial());
+        words.extend(["--destroy-data-on", link, "--confirm-serial", &serial]);
+        words.extend(["--rounds", "1", "--no-warm-up", "--noisy"]);
+        words.extend(["--output", &output]);
+        let run = run_in(folder, "strace", &words, "");
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let calls = fs::read_to_string(folder.join(calls)).unwrap();
+        let started = calls.lines().filter(|line| line.contains("execve("));
+        assert!(started.count() > 1, "{engine}: {calls}");
+        let programs = programs_of(&calls);
+        for line in calls
+            .lines()
+            .filter(|line| programs.contains(process_of(line)))
+        {
+            for path in [link, marked.device.path()] {
+                assert!(!line.contains(&format!("{path}\"")), "{engine}: {line}");
+            }
+        }
+    }
 }
 
 #[test]

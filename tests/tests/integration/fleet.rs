@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use vmdisk::rules::RULES;
+use vmdisk::rules::{NotChecked, RULES};
 use vmdisk::{Detail, Document, Facts, Fleet, Host, LintOptions, Target, lint, read};
 use vmdisk_tests::fixtures;
 
@@ -40,8 +40,15 @@ fn alone(document: &Document, options: &LintOptions) -> Found {
     let found = report.diagnostics.iter();
     let found = found.map(|one| (one.rule.name, one.place.span.start, true));
     let missed = report.not_checked.iter();
-    let missed = missed.map(|one| (one.rule.name, document.place(one.at).span.start, false));
+    let missed = missed.flat_map(|one| places(document, one));
     found.chain(missed).collect()
+}
+
+/// All places that a rule could not look at for one reason.
+fn places(document: &Document, missed: &NotChecked) -> Vec<(&'static str, usize, bool)> {
+    let all = std::iter::once(&missed.at).chain(&missed.further);
+    all.map(|at| (missed.rule.name, document.place(*at).span.start, false))
+        .collect()
 }
 
 #[test]
@@ -77,8 +84,7 @@ fn a_fleet_says_of_each_host_what_is_said_of_it_alone() {
             .filter(|one| !one.rule.compares_hosts())
         {
             for host in &missed.hosts {
-                let start = document.place(missed.at).span.start;
-                together[*host].insert((missed.rule.name, start, false));
+                together[*host].extend(places(document, missed));
             }
         }
         for (((name, _), options), mut together) in hosts.iter().zip(&each).zip(together) {

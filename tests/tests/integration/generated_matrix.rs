@@ -164,6 +164,32 @@ const FORMS: [(&[&str], bool); 7] = [
     (&["--to", "script"], false),
 ];
 
+/// Without facts and versions nothing that is written is read again, so the planned guest must say all that its text says.
+#[test]
+fn nothing_that_is_written_without_a_target_has_a_finding() {
+    let (mut linted, mut complaints) = (0, Vec::new());
+    for backend in BACKENDS.iter().chain(&MORE_BACKENDS) {
+        for bus in BUSES {
+            let disk = backend.replace("DIR", "/srv/img") + bus;
+            for form in ["libvirt-xml", "disk-xml", "qemu", "qmp"] {
+                let arguments = ["generate", "--disk", &disk, "--to", form];
+                let (exit, stdout, stderr) = command(&arguments, "");
+                if exit != 0 || stderr.contains("warning: ") {
+                    continue;
+                }
+                linted += 1;
+                let (exit, found, stderr) =
+                    command(&["lint", "-", "--fail-on", "warning"], &stdout);
+                if exit != 0 {
+                    complaints.push(format!("{arguments:?}: {exit} {found}{stderr}"));
+                }
+            }
+        }
+    }
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+    assert!(linted > 500, "{linted}");
+}
+
 /// 29 backends × 10 buses × 3 kinds of media × 7 outputs × 5 targets.
 #[test]
 #[ignore = "30,450 runs take minutes; `.ci/run machines` runs them"]

@@ -118,13 +118,17 @@ fn others(path: &IoPath) -> [(&'static str, &'static [&'static str], Option<bool
         let of_step = |step: &&TraceStep| step.effect(RequestKind::Discard).outcome == outcome;
         path.steps.iter().any(|step| of_step(&step))
     };
+    let frees = |step: &TraceStep| match step.layer {
+        Layer::FileSystem => !step.name.starts_with("overlay"),
+        layer => layer == Layer::ThinPool,
+    };
     let is_freed = path.steps.iter().any(|step| {
-        let frees = match step.layer {
-            Layer::FileSystem => !step.name.starts_with("overlay"),
-            layer => layer == Layer::ThinPool,
-        };
         let outcome = step.effect(RequestKind::Discard).outcome;
-        outcome == RequestOutcome::Split || frees && outcome == RequestOutcome::Passed
+        outcome == RequestOutcome::Split || frees(step) && outcome == RequestOutcome::Passed
+    });
+    // A file system whose options are unknown frees it or not.
+    let may_be_freed = path.steps.iter().any(|step| {
+        frees(step) && step.effect(RequestKind::Discard).outcome == RequestOutcome::Unknown
     });
     // Other file systems have blocks of their own.
     let passes_on = step_of(&[Layer::FileSystem]).is_none_or(|step| {
@@ -166,7 +170,7 @@ fn others(path: &IoPath) -> [(&'static str, &'static [&'static str], Option<bool
                 "thin-discards-ignored",
             ],
             match (is_dropped, is_unknown) {
-                (true, _) => Some(true),
+                (true, _) => (!may_be_freed).then_some(true),
                 (false, true) => None,
                 (false, false) => Some(false),
             },

@@ -15,7 +15,6 @@ use crate::storage::Storage;
 fn options(installed: &QemuBuild) -> Options {
     Options {
         target: installed.target(),
-        ..Options::default()
     }
 }
 

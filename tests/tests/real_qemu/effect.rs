@@ -21,7 +21,6 @@ fn line(installed: &QemuBuild, disk: Disk) -> CommandLine {
     domain.disks.push(disk);
     let options = Options {
         target: installed.target(),
-        ..Options::default()
     };
     write(&domain, &options).unwrap()
 }

@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 use vmdisk::FixScope;
 use vmdisk_model::{Domain, Format, HostStorage, Image};
@@ -13,6 +15,9 @@ use vmdisk_tests::{QemuBuild, qemus};
 
 /// Texts that are started in search of one that starts.
 const MAX_ATTEMPTS: usize = 3;
+
+/// The time in which a QEMU must end.
+const LIMIT: Duration = Duration::from_secs(30);
 
 /// Size of what stands for an image.
 const BYTES: u64 = 16 << 20;
@@ -123,11 +128,20 @@ pub(crate) fn starts(build: &QemuBuild, syntax: Syntax, text: &str, folder: &Pat
         .stderr(Stdio::null())
         .spawn()
         .expect("it can be started");
-    // A QEMU that has ended reads no commands.
+    // A QEMU that has ended reads no commands. One whose input ends before it runs the last command forgets the command, and
+    // reads the closed input for ever.
     let mut stdin = child.stdin.take().expect("it was piped");
     let _ = stdin.write_all(input.as_bytes());
-    drop(stdin);
+    let (ended, has_ended) = mpsc::channel::<()>();
+    let id = child.id().to_string();
+    let guard = std::thread::spawn(move || {
+        if has_ended.recv_timeout(LIMIT) == Err(RecvTimeoutError::Timeout) {
+            let _ = Command::new("kill").args(["-KILL", &id]).status();
+        }
+    });
     let output = child.wait_with_output().expect("it was started");
+    drop((stdin, ended));
+    guard.join().expect("it only waits");
     let said = String::from_utf8_lossy(&output.stdout);
     Some(output.status.success() && !said.contains("\"error\""))
 }

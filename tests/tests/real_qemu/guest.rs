@@ -1,7 +1,7 @@
 //! What guests have around their disks: shared limits, event loops, controllers, addresses, an order of booting.
 
 use vmdisk_model::*;
-use vmdisk_qemu::{Options, Style, write};
+use vmdisk_qemu::{Options, write};
 use vmdisk_tests::on_each_qemu;
 
 use crate::agree::differences;
@@ -144,20 +144,17 @@ fn qemu_has_what_stands_around_the_disks_as_written() {
         |installed| {
             let storage = Storage::new();
             let version = (installed.version.0, installed.version.1);
-            for style in [Style::Readable, Style::Libvirt] {
-                for (name, domain) in guests(&storage, version) {
-                    let options = Options {
-                        target: installed.target(),
-                        style,
-                    };
-                    let line = write(&domain, &options)
-                        .unwrap_or_else(|problems| panic!("{name}: {problems}"));
-                    let shown = line.to_shell();
-                    let mut qemu = start_paused(installed, &line)
-                        .unwrap_or_else(|error| panic!("{name}: QEMU refuses:\n{error}\n{shown}"));
-                    let differences = differences(&mut qemu, &line);
-                    assert!(differences.is_empty(), "{name}: {differences:#?}\n{shown}");
-                }
+            for (name, domain) in guests(&storage, version) {
+                let options = Options {
+                    target: installed.target(),
+                };
+                let line = write(&domain, &options)
+                    .unwrap_or_else(|problems| panic!("{name}: {problems}"));
+                let shown = line.to_shell();
+                let mut qemu = start_paused(installed, &line)
+                    .unwrap_or_else(|error| panic!("{name}: QEMU refuses:\n{error}\n{shown}"));
+                let differences = differences(&mut qemu, &line);
+                assert!(differences.is_empty(), "{name}: {differences:#?}\n{shown}");
             }
         },
     );

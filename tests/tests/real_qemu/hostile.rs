@@ -54,7 +54,6 @@ fn the_file_that_is_opened_is_the_file_that_was_named() {
             let storage = Storage::new();
             let options = Options {
                 target: installed.target(),
-                ..Options::default()
             };
             for name in NAMES {
                 let path = storage.raw(name, 1 << 20);
@@ -104,7 +103,6 @@ fn serial_numbers_and_sockets_are_taken_as_they_are() {
             let storage = Storage::new();
             let options = Options {
                 target: installed.target(),
-                ..Options::default()
             };
             let path = storage.raw("a.img", 1 << 20);
             for name in NAMES {

@@ -64,7 +64,6 @@ fn qemu_has_each_disk_that_is_plugged_in_as_on_the_command_line() {
         let backends = backends(&mut storage);
         let options = Options {
             target: build.target(),
-            ..Options::default()
         };
         let all: Vec<(&str, Change)> = OPTIONS.iter().chain(SOME_OPTIONS).copied().collect();
         let share = usize::try_from(build.version.0).unwrap();
@@ -135,7 +134,6 @@ fn what_is_not_written_for_the_monitor_is_refused_by_qemu() {
         let image = Image::file(storage.raw("a.raw", 1 << 20), Format::Raw);
         let options = Options {
             target: build.target(),
-            ..Options::default()
         };
         let mut seen = 0;
         for case in frontends() {
@@ -236,7 +234,6 @@ fn a_disk_of_a_daemon_is_plugged_in() {
         domain.disks.push(disk);
         let options = Options {
             target: build.target(),
-            ..Options::default()
         };
         let script = write_monitor_script(&domain, &options).unwrap();
         let mut qemu = empty(build, "q35");

@@ -193,7 +193,6 @@ fn try_one(build: &QemuBuild, seed: u64) {
     }
     let options = Options {
         target: build.target(),
-        ..Options::default()
     };
     let line = write(&domain, &options).unwrap_or_else(|problems| panic!("{problems:?}"));
     let words = line.argv();

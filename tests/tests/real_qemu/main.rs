@@ -14,6 +14,7 @@ mod hostile;
 mod hotplug;
 mod injection;
 mod interfaces;
+mod limits;
 mod matrix;
 mod network;
 mod options;

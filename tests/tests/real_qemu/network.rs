@@ -112,7 +112,6 @@ fn line(build: &QemuBuild, image: Image, is_read_only: bool) -> CommandLine {
     domain.disks.push(disk);
     let options = Options {
         target: build.target(),
-        ..Options::default()
     };
     write(&domain, &options).unwrap_or_else(|problems| panic!("{problems}"))
 }
@@ -176,7 +175,6 @@ fn every_member_of_every_protocol_is_taken_and_only_the_server_is_missing() {
                     .push(Disk::new(Frontend::new("vda", TargetBus::Virtio), image));
                 let options = Options {
                     target: build.target(),
-                    ..Options::default()
                 };
                 let problems = write(&domain, &options).expect_err("it has no driver");
                 assert_eq!(

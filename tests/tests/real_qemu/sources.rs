@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use vmdisk_model::*;
-use vmdisk_qemu::{Options, QemuOption, Style, write};
+use vmdisk_qemu::{Options, QemuOption, write};
 use vmdisk_testing::{installed, needed};
 use vmdisk_tests::{QemuBuild, on_each_qemu};
 
@@ -15,34 +15,29 @@ use crate::storage::Storage;
 
 const MIB: u64 = 1 << 20;
 
-/// Starts a guest with this image, in both styles, and gives a command of qemu-io to its topmost node;
+/// Starts a guest with this image, and gives a command of qemu-io to its topmost node;
 /// an answer of nothing means that all went well.
 pub(crate) fn answers(build: &QemuBuild, image: &Image, change: fn(&mut Disk), command: &str) {
-    for style in [Style::Readable, Style::Libvirt] {
-        let mut disk = Disk::new(Frontend::new("vda", TargetBus::Virtio), image.clone());
-        change(&mut disk);
-        let mut domain = guest("q35");
-        domain.disks.push(disk);
-        let options = Options {
-            target: build.target(),
-            style,
-        };
-        let mut line = write(&domain, &options).unwrap();
-        // It starts with its device, too, which is the same in both styles.
-        if style == Style::Readable {
-            drop(start_paused(build, &line).unwrap_or_else(|error| panic!("{error}")));
-        }
-        let device = line.arguments.iter().rfind(|argument| {
-            argument.option == QemuOption::Device && argument.property("drive").is_some()
-        });
-        let node = device.unwrap().property("drive").unwrap();
-        // qemu-io wants the node to itself.
-        line.arguments
-            .retain(|argument| argument.option != QemuOption::Device);
-        let mut qemu = start_paused(build, &line).unwrap();
-        let said = io(&mut qemu, &node, command);
-        assert_eq!(said, "", "{style:?}: {command}\n{}", line.to_shell());
-    }
+    let mut disk = Disk::new(Frontend::new("vda", TargetBus::Virtio), image.clone());
+    change(&mut disk);
+    let mut domain = guest("q35");
+    domain.disks.push(disk);
+    let options = Options {
+        target: build.target(),
+    };
+    let mut line = write(&domain, &options).unwrap();
+    // It starts with its device, too.
+    drop(start_paused(build, &line).unwrap_or_else(|error| panic!("{error}")));
+    let device = line.arguments.iter().rfind(|argument| {
+        argument.option == QemuOption::Device && argument.property("drive").is_some()
+    });
+    let node = device.unwrap().property("drive").unwrap();
+    // qemu-io wants the node to itself.
+    line.arguments
+        .retain(|argument| argument.option != QemuOption::Device);
+    let mut qemu = start_paused(build, &line).unwrap();
+    let said = io(&mut qemu, &node, command);
+    assert_eq!(said, "", "{command}\n{}", line.to_shell());
 }
 
 /// True if qemu-img could do it here.

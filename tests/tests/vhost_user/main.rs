@@ -67,7 +67,6 @@ fn planned(folder: &Path, build: &QemuBuild) -> Domain {
 fn written(domain: &Domain, build: &QemuBuild) -> CommandLine {
     let options = QemuOptions {
         target: build.target(),
-        ..QemuOptions::default()
     };
     write::qemu_command_line(domain, &options).unwrap()
 }

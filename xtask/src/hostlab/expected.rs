@@ -18,7 +18,6 @@ const VOLATILE: &[&str] = &[
     "/kernel/version",
     "/memory/available_bytes",
     "/memory/total_bytes",
-    "/cpu/nodes/0/memory_bytes",
     "/files/inode",
     "/filesystems/free_bytes",
     // The number of metadata blocks varies with the time of the pool's commits.

@@ -172,7 +172,7 @@ fn short(confidence: DirectIoBasis) -> &'static str {
     }
 }
 
-/// After a race, reads must fail if the verdict is that checksums are unstable, and only then.
+/// After a release, reads must fail if the verdict is that checksums are unstable, and only then.
 fn raced(
     figures: &Figures,
     place: &str,

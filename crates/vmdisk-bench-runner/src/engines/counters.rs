@@ -306,8 +306,13 @@ fn mount_source(path: &Path) -> Option<PathBuf> {
 /// Returns the devices below a path that are loop devices without direct I/O.
 pub(crate) fn buffered_loops(path: &Path) -> Vec<String> {
     let devices = devices_below(path).into_iter().map(|it| it.sysfs);
-    let buffered = devices.filter(|device| crate::safety::is_buffered(device));
+    let buffered = devices.filter(|device| is_buffered(device));
     buffered.map(|device| name(&device)).collect()
+}
+
+/// Returns true if a loop device uses the page cache of the host, so that measurements show memory.
+fn is_buffered(sysfs: &Path) -> bool {
+    fs::read_to_string(sysfs.join("loop/dio")).is_ok_and(|text| text.trim() == "0")
 }
 
 /// Parses `queue/write_cache`.
@@ -327,6 +332,17 @@ pub(crate) fn flushes_of(stat: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_buffered_loop_device_is_recognized_by_its_setting() {
+        let root = tempfile::tempdir().unwrap();
+        assert!(!is_buffered(root.path()));
+        fs::create_dir(root.path().join("loop")).unwrap();
+        for (text, buffered) in [("0\n", true), ("1\n", false)] {
+            fs::write(root.path().join("loop/dio"), text).unwrap();
+            assert_eq!(is_buffered(root.path()), buffered);
+        }
+    }
 
     #[test]
     fn counters_are_numbers_of_a_stat_file() {

@@ -203,6 +203,7 @@ impl Guest {
                     });
                     let (storage, guard) = match prepared {
                         Ok(prepared) => prepared,
+                        Err(error) if error.ends_run() => return Err(error),
                         Err(error) => {
                             emit(cell.id, Err(error));
                             continue;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use vmdisk_facts::Target;
 use vmdisk_model::{BackendSource, Domain, Frontend, Protocol, Scope, TargetBus};
-use vmdisk_qemu::{Options, Style};
+use vmdisk_qemu::Options;
 
 use super::storage::PreparedStorage;
 use crate::{Configuration, Error};
@@ -34,7 +34,6 @@ impl Nodes {
             &domain,
             &Options {
                 target: target.clone(),
-                style: Style::Readable,
             },
         )
         .map_err(|problems| {

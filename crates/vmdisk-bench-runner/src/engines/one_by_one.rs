@@ -11,7 +11,10 @@ pub(super) fn one_by_one(
 ) -> Result<(), Error> {
     for cell in batch {
         context.cancel.check()?;
-        emit(cell.id, measure(cell));
+        match measure(cell) {
+            Err(error) if error.ends_run() => return Err(error),
+            result => emit(cell.id, result),
+        }
     }
     Ok(())
 }

@@ -3,13 +3,11 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::{Seek, SeekFrom};
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use rustix::fs::{Advice, IFlags};
-use vmdisk_facts::DeviceNumber;
 
 use super::image_file;
 use super::socket::{self, SocketDisk};
@@ -18,7 +16,7 @@ use crate::guest::Kernel;
 use crate::host_changes::{self, HostChange, HostChanges, QueueSetting};
 use crate::programs;
 use crate::report::bytes;
-use crate::safety::{ClaimedDevice, Scratch};
+use crate::safety::{ClaimedDevice, DeviceCheck, DeviceRefusal, Pinned, Refused, Scratch};
 use crate::{Cancel, CellView, Configuration, Error, Measurement, Phase, Storage};
 
 /// Bytes in one directory.
@@ -69,6 +67,8 @@ struct State {
     /// Fresh directories, by their parent and whether they are NOCOW.
     scratches: BTreeMap<(PathBuf, bool), Scratch>,
     devices: BTreeMap<PathBuf, ClaimedDevice>,
+    /// Files and devices that are only read.
+    pinned: BTreeMap<PathBuf, Pinned>,
     /// Devices behind sockets, as they described themselves.
     sockets: BTreeMap<PathBuf, SocketDisk>,
     changes: Option<HostChanges>,
@@ -95,6 +95,7 @@ impl Workspace {
             changes_folder: changes_folder.to_owned(),
             scratches: BTreeMap::new(),
             devices: BTreeMap::new(),
+            pinned: BTreeMap::new(),
             sockets: BTreeMap::new(),
             changes: None,
             steady: BTreeMap::new(),
@@ -219,7 +220,9 @@ impl Workspace {
                 }
                 Storage::Device { path, serial, .. } => state.claim(path, serial),
                 Storage::ThinVolume { .. } => Ok(()),
-                Storage::Existing { path } => existing(path, configuration.size.0).map(|_| ()),
+                Storage::Existing { path } => {
+                    state.existing(path, configuration.size.0).map(|_| ())
+                }
                 Storage::Socket { path } => state.socket(path, configuration.size.0).map(|_| ()),
             };
             if let Err(error) = usable {
@@ -243,7 +246,7 @@ impl Workspace {
     ) -> Result<(), Error> {
         for configuration in configurations {
             if let Storage::Existing { path } = &configuration.storage {
-                existing(path, configuration.size.0)?;
+                length_of(&pinned(path)?, path, configuration.size.0)?;
             }
         }
         Ok(())
@@ -261,12 +264,15 @@ impl Workspace {
         let measured = guard.and_then(|guard| {
             let measured = measure(&storage);
             drop(guard);
+            self.verify(cell.configuration)?;
             measured
         });
+        // They look at what is removed next.
+        let notes = storage.notes();
         let discarded = self.discard_fresh(cell);
         let mut measured = measured?;
         discarded?;
-        measured.notes.extend(storage.notes());
+        measured.notes.extend(notes);
         Ok(measured)
     }
 
@@ -338,36 +344,50 @@ impl Workspace {
         }
     }
 
-    /// Prepares storage for a sample: drops it from the page cache, verifies the device and sets its scheduler.
+    /// Checks that the storage is still what was claimed; to be called before and after each sample.
+    ///
+    /// # Errors
+    /// If it is not: the run has to end.
+    pub(crate) fn verify(&self, configuration: &Configuration) -> Result<(), Error> {
+        let state = self.0.borrow();
+        match &configuration.storage {
+            Storage::Device { path, .. } => {
+                let device = state.devices.get(path);
+                let device = device.expect("it was claimed during preparation");
+                device.verify().map_err(Error::Endangered)
+            }
+            Storage::Existing { path } if !state.pinned[path].is_still_named() => {
+                let found = "it is not what it was when the run began";
+                let refusal = DeviceRefusal::new(DeviceCheck::SameDevice, found);
+                Err(Error::Endangered(Refused::one(path.display(), refusal)))
+            }
+            Storage::Existing { .. }
+            | Storage::File { .. }
+            | Storage::ThinVolume { .. }
+            | Storage::Socket { .. } => Ok(()),
+        }
+    }
+
+    /// Prepares storage for a sample: verifies it, drops it from the page cache, and sets the scheduler of a device.
     /// The returned [`SchedulerGuard`] restores the scheduler when dropped.
     pub(crate) fn prepare_sample(
         &self,
         configuration: &Configuration,
         storage: &PreparedStorage,
     ) -> Result<SchedulerGuard, Error> {
+        self.verify(configuration)?;
         drop_cached(storage)?;
         let mut state = self.0.borrow_mut();
         let before = state.changes.as_ref().map_or(0, HostChanges::len);
         if let Storage::Device {
             path,
             serial: _,
-            scheduler,
+            scheduler: Some(scheduler),
         } = &configuration.storage
         {
-            let device = state
-                .devices
-                .get(path)
-                .expect("it was claimed during preparation");
-            device.verify().map_err(|refused| refusal(path, &refused))?;
-            if let Some(scheduler) = scheduler {
-                let text = fs::read_to_string(device.sysfs().join("dev"))
-                    .map_err(|error| Error::io("read", device.sysfs(), error))?;
-                let number = DeviceNumber::parse(&text).ok_or_else(|| {
-                    Error::program("sysfs", format!("`{}` is not a device number", text.trim()))
-                })?;
-                let change = HostChange::queue(number, QueueSetting::Scheduler, scheduler)?;
-                state.changes()?.make(change)?;
-            }
+            let number = state.devices[path].number();
+            let change = HostChange::queue(number, QueueSetting::Scheduler, scheduler)?;
+            state.changes()?.make(change)?;
         }
         Ok(SchedulerGuard {
             workspace: self.clone(),
@@ -380,6 +400,8 @@ impl Workspace {
         let mut state = self.0.borrow_mut();
         state.steady.clear();
         state.fresh.clear();
+        // LVM removes no volume that is open.
+        state.pinned.clear();
         let mut failed = Vec::new();
         if let Some(changes) = state.changes.take() {
             failed = changes.revert().failed;
@@ -429,27 +451,33 @@ impl Drop for SchedulerGuard {
     }
 }
 
-/// The first `size` bytes of a file or device that exists, or all of them if it has fewer.
-fn existing(path: &Path, size: u64) -> Result<PreparedStorage, Error> {
-    let refused = |why: String| Error::refused(format!("to read {}", path.display()), why);
+/// Opens a file or device that exists.
+fn pinned(path: &Path) -> Result<Pinned, Error> {
     let kind = fs::metadata(path).map_err(|error| Error::io("open", path, error))?;
     let kind = kind.file_type();
     if !kind.is_file() && !kind.is_block_device() {
-        return Err(refused(
-            "it is neither a file nor a block device".to_owned(),
+        let what = format!("to read {}", path.display());
+        return Err(Error::refused(
+            what,
+            "it is neither a file nor a block device",
         ));
     }
-    let mut file = File::open(path).map_err(|error| Error::io("open", path, error))?;
-    let end = file.seek(SeekFrom::End(0));
-    let end = end.map_err(|error| Error::io("find the end of", path, error))?;
-    let length = end.min(size) / 4096 * 4096;
-    if length < 1 << 20 {
-        return Err(refused("it has less than 1 MiB".to_owned()));
-    }
-    Ok(PreparedStorage::new(path, length, StorageKind::Existing))
+    Pinned::open(path).map_err(|error| Error::io("open", path, error))
 }
 
-fn refusal(path: &Path, refused: &crate::safety::Refused) -> Error {
+/// Returns at most `size` bytes of a file or device, or all of them if it has fewer.
+fn length_of(pinned: &Pinned, given: &Path, size: u64) -> Result<u64, Error> {
+    let end = pinned.size_bytes();
+    let end = end.map_err(|error| Error::io("find the end of", given, error))?;
+    let length = end.min(size) / 4096 * 4096;
+    if length < 1 << 20 {
+        let what = format!("to read {}", given.display());
+        return Err(Error::refused(what, "it has less than 1 MiB"));
+    }
+    Ok(length)
+}
+
+fn refusal(path: &Path, refused: &Refused) -> Error {
     let lines: Vec<String> = refused.refusals.iter().map(ToString::to_string).collect();
     Error::refused(format!("to write to {}", path.display()), lines.join("; "))
 }
@@ -503,6 +531,20 @@ impl State {
             ));
         }
         Ok(())
+    }
+
+    /// Returns the first `size` bytes of a file or device that exists, or all of them if it has fewer.
+    fn existing(&mut self, path: &Path, size: u64) -> Result<PreparedStorage, Error> {
+        if !self.pinned.contains_key(path) {
+            self.pinned.insert(path.to_owned(), pinned(path)?);
+        }
+        let pinned = &self.pinned[path];
+        let length = length_of(pinned, path, size)?;
+        Ok(PreparedStorage::new(
+            pinned.path(),
+            length,
+            StorageKind::Existing,
+        ))
     }
 
     /// Returns the first `size` bytes of the disk behind a socket, which must have as many.
@@ -560,9 +602,10 @@ impl State {
                 scheduler: _,
             } => {
                 self.claim(path, serial)?;
-                let usable = self.devices[path].usable();
+                let device = &self.devices[path];
+                let usable = device.usable();
                 Ok(PreparedStorage {
-                    path: path.clone(),
+                    path: device.path().to_owned(),
                     offset: usable.start,
                     length: size.min(usable.end - usable.start),
                     kind: StorageKind::Device,
@@ -584,9 +627,12 @@ impl State {
                     chunk_bytes: *chunk_bytes,
                     zero: *zero,
                 })?;
-                Ok(PreparedStorage::new(path, size, StorageKind::Device))
+                let volume = pinned(&path)?;
+                let storage = PreparedStorage::new(volume.path(), size, StorageKind::Device);
+                self.pinned.insert(path, volume);
+                Ok(storage)
             }
-            Storage::Existing { path } => existing(path, size),
+            Storage::Existing { path } => self.existing(path, size),
             Storage::Socket { path } => self.socket(path, size),
         }
     }
@@ -611,11 +657,14 @@ impl State {
                 let Some(changes) = &mut self.changes else {
                     return Ok(());
                 };
-                let volume = storage
-                    .path
-                    .file_name()
-                    .unwrap_or_default()
-                    .to_string_lossy();
+                let is_it = |(_, volume): &(&PathBuf, &Pinned)| volume.path() == storage.path;
+                let Some((path, _)) = self.pinned.iter().find(is_it) else {
+                    return Ok(());
+                };
+                let path = path.clone();
+                // LVM removes no volume that is open.
+                self.pinned.remove(&path);
+                let volume = path.file_name().unwrap_or_default().to_string_lossy();
                 changes.revert_one(|change| {
                     matches!(change, HostChange::ThinPool { group: other, pool, .. }
                         if other == group && host_changes::volume(pool) == volume)

@@ -5,6 +5,7 @@
 //! ends the run, all looks together miss the true ratio at most as often as the run states (Bonferroni's inequality,
 //! which assumes nothing about the reason for stopping).
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +13,8 @@ use serde::{Deserialize, Serialize};
 pub const MIN_ROUNDS: u32 = 6;
 
 /// The number of rounds of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Repetition {
     /// Rounds that always run; an adaptive run looks at its results for the first time after them.

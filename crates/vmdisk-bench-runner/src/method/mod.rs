@@ -19,7 +19,7 @@ pub use round::{Ended, Round, Settings};
 pub(crate) use run::complete_rounds;
 pub use run::{Event, Runner};
 pub use statistics::{Interval, Summary};
-pub use values::{Comparison, Values, Verdict};
+pub use values::{CellValues, Comparison, Verdict};
 
 pub(crate) use random::Random;
 pub(crate) use statistics::{LogRatio, geometric_mean, holm, median};

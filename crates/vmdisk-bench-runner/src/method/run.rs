@@ -10,7 +10,7 @@ use super::random::Random;
 use super::round::{Ended, Round, Settings};
 use super::statistics::{deviation, geometric_mean};
 use super::student;
-use super::values::Values;
+use super::values::CellValues;
 use crate::{
     Cancel, CellId, CellView, Engine, EngineKind, Entry, Error, Log, Measurement, Phase, Plan,
     RunContext, Sample,
@@ -132,7 +132,7 @@ impl Runner<'_> {
         let rounds = self.settings.repetition.rounds + u32::from(self.warms_up(&wanted));
         self.fit(RoundTime::AS_ESTIMATED, rounds, &mut wanted)?;
         let mut state = RunState {
-            values: Values::of(
+            values: CellValues::of(
                 &plan.cells,
                 &plan.workloads,
                 past.iter().filter_map(Entry::sample),
@@ -384,7 +384,7 @@ impl Runner<'_> {
             };
             match prepared {
                 Ok(()) => active.extend(cells.iter().map(|cell| cell.id)),
-                Err(Error::Cancelled) => return Err(Error::Cancelled),
+                Err(error) if error.ends_run() => return Err(error),
                 Err(error) => {
                     for cell in &cells {
                         self.leave_out(cell.id, error.to_string())?;
@@ -533,8 +533,8 @@ impl Runner<'_> {
             let at = machine.elapsed();
             let measurement = match result {
                 Ok(measurement) => measurement,
-                Err(Error::Cancelled) => {
-                    broken = Err(Error::Cancelled);
+                Err(error) if error.ends_run() => {
+                    broken = Err(error);
                     return;
                 }
                 Err(error) => {
@@ -562,7 +562,7 @@ impl Runner<'_> {
         };
         let ended = engine.run(&views, &context, &mut emit);
         let why = match ended {
-            Err(Error::Cancelled) => return Err(Error::Cancelled),
+            Err(error) if error.ends_run() => return Err(error),
             Err(error) => error.to_string(),
             Ok(()) => "the engine returned no result".to_owned(),
         };
@@ -588,7 +588,7 @@ impl Runner<'_> {
 
 /// The state of a run.
 struct RunState {
-    values: Values,
+    values: CellValues,
     failures: BTreeMap<CellId, (u32, String)>,
     active: BTreeSet<CellId>,
     pace: Pace,

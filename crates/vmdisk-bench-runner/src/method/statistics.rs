@@ -1,12 +1,14 @@
 //! Statistics of samples: intervals of ratios, and summaries of a cell.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::student;
 
 /// A ratio with its confidence interval, at the confidence of the run.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Interval {
     /// Geometric mean of the ratios of all rounds.
@@ -148,7 +150,8 @@ fn mean_and_deviation(numbers: &[f64]) -> Option<(f64, f64)> {
 }
 
 /// The summary of a cell's samples.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Summary {
     /// Number of samples that count.

@@ -116,8 +116,8 @@ fn rounds(entries: &[Entry]) -> Vec<&Round> {
         .collect()
 }
 
-fn values_of(plan: &Plan, entries: &[Entry]) -> Values {
-    Values::of(
+fn values_of(plan: &Plan, entries: &[Entry]) -> CellValues {
+    CellValues::of(
         &plan.cells,
         &plan.workloads,
         entries.iter().filter_map(Entry::sample),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -36,12 +37,12 @@ impl Sample {
 
 /// The counted figures, by cell and round.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Values(Vec<BTreeMap<u32, f64>>);
+pub struct CellValues(Vec<BTreeMap<u32, f64>>);
 
-impl Values {
+impl CellValues {
     /// Creates an empty set for a plan with these cells.
     pub fn new(cells: &[Cell]) -> Self {
-        Values(vec![BTreeMap::new(); cells.len()])
+        CellValues(vec![BTreeMap::new(); cells.len()])
     }
 
     /// Collects the figures of samples.
@@ -50,7 +51,7 @@ impl Values {
         workloads: &[Workload],
         samples: impl IntoIterator<Item = &'a Sample>,
     ) -> Self {
-        let mut values = Values::new(cells);
+        let mut values = CellValues::new(cells);
         for sample in samples {
             values.add(cells, workloads, sample);
         }
@@ -122,7 +123,8 @@ impl Values {
 }
 
 /// The comparison of a cell with its baseline.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Comparison {
     /// The cell.
@@ -142,7 +144,8 @@ pub struct Comparison {
 }
 
 /// The verdict of a comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// Faster than its baseline.

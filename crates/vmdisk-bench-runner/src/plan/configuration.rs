@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use vmdisk_model::{Bytes, Disk, Domain};
@@ -42,7 +43,8 @@ impl Configuration {
 }
 
 /// The kind of storage of a configuration.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Storage {
     /// A new file in a fresh directory.
@@ -89,9 +91,10 @@ pub enum Storage {
 }
 
 /// A finding of the linter.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "Finding")]
+#[cfg_attr(feature = "schema", schemars(rename = "Finding"))]
 pub struct LinterFinding {
     /// Name of the rule.
     pub rule: String,
@@ -102,9 +105,8 @@ pub struct LinterFinding {
 }
 
 /// The severity of a finding.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FindingSeverity {
     /// The guest will not start, or loses data.

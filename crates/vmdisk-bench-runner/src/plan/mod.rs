@@ -17,6 +17,7 @@ mod workload;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -229,7 +230,8 @@ impl Plan {
 }
 
 /// One thing that is measured in each round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Cell {
     /// The index in [`Plan::configurations`].
@@ -246,9 +248,8 @@ pub struct Cell {
 }
 
 /// The index of a cell in [`Plan::cells`].
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(transparent)]
 pub struct CellId(pub usize);
 
@@ -281,7 +282,8 @@ impl CellView<'_> {
 
 vmdisk_source::words! {
     /// The state of the storage when measuring begins; the two states answer different questions.
-    #[derive(Serialize, Deserialize, JsonSchema)]
+    #[derive(Serialize, Deserialize)]
+    #[cfg_attr(feature = "schema", derive(JsonSchema))]
     #[serde(rename_all = "kebab-case")]
     pub enum Phase as name {
         /// Created for each sample: timed requests include allocation.
@@ -292,7 +294,8 @@ vmdisk_source::words! {
 }
 
 /// A requested item that is not measured.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LeftOut {
     /// Its name.

@@ -9,6 +9,7 @@ mod render;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,9 +21,10 @@ pub use differences::Difference;
 use differences::{Matcher, differences};
 
 /// The verdict on a cell in both runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-#[schemars(rename = "Change")]
+#[cfg_attr(feature = "schema", schemars(rename = "Change"))]
 pub enum ChangeVerdict {
     /// Faster in the second run, relative to the baseline and by more than the tolerance.
     Faster,
@@ -39,7 +41,8 @@ pub enum ChangeVerdict {
 }
 
 /// A cell and its baseline in both runs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CellChange {
     /// Name of the cell in the first run.
     pub first: String,
@@ -60,7 +63,8 @@ pub struct CellChange {
 }
 
 /// A baseline of both runs. A change of a baseline cannot be distinguished from a change of the machine.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct BaselineChange {
     /// Name of the cell.
     pub name: String,
@@ -73,7 +77,8 @@ pub struct BaselineChange {
 }
 
 /// The comparison of two runs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct RunComparison {
     /// Version of the format.
     pub schema_version: String,
@@ -368,6 +373,7 @@ fn unmatched(first: &BenchResult, second: &BenchResult, pairs: &[Pair<'_>]) -> V
 
 impl RunComparison {
     /// Returns the JSON Schema of comparisons.
+    #[cfg(feature = "schema")]
     pub fn json_schema() -> schemars::Schema {
         schemars::schema_for!(RunComparison)
     }

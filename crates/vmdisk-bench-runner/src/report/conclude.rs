@@ -8,8 +8,8 @@ use super::result::{BenchResult, CellResult, DeviceShare};
 use super::{latency, remarks};
 use crate::method::{complete_rounds, geometric_mean};
 use crate::{
-    CellId, Comparison, Ended, Entry, Error, Header, LeftOut, Phase, Round, SCHEMA_VERSION, Sample,
-    Summary, Values,
+    CellId, CellValues, Comparison, Ended, Entry, Error, Header, LeftOut, Phase, Round,
+    SCHEMA_VERSION, Sample, Summary,
 };
 
 impl BenchResult {
@@ -123,7 +123,7 @@ impl Observations {
         } = self;
         let plan = &header.plan;
         let alpha = header.settings.repetition.alpha(complete);
-        let values = Values::of(&plan.cells, &plan.workloads, &samples);
+        let values = CellValues::of(&plan.cells, &plan.workloads, &samples);
         let is_of_plan = |it: &Comparison| plan.cells[it.cell.0].baseline == Some(it.baseline);
         let (of_cells, pairs): (Vec<_>, Vec<_>) = values
             .compared(plan.compared().into_iter(), alpha)

@@ -2,7 +2,7 @@
 
 use super::figures::count;
 use super::table::{Group, groups, with_interval};
-use crate::{BenchResult, CellId, Comparison, Error, NamedPair, PlanRecord, Values};
+use crate::{BenchResult, CellId, CellValues, Comparison, Error, NamedPair, PlanRecord};
 
 impl PlanRecord {
     /// Returns each cell with its baseline, and then the named pairs that these leave out.
@@ -96,7 +96,7 @@ pub fn pairs(result: &BenchResult, named: &[NamedPair]) -> Result<String, Error>
             }
         }
     }
-    let values = Values::of(&plan.cells, &plan.workloads, &result.samples);
+    let values = CellValues::of(&plan.cells, &plan.workloads, &result.samples);
     let comparisons = values.compared(wanted.iter().copied(), result.alpha);
     let mut text = format!(
         "{}: {}, verdicts corrected for their number (Holm)\n",

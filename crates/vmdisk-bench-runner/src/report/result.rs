@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -11,7 +12,8 @@ use crate::{
 };
 
 /// The result of a run: the content of all reports, and every sample.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct BenchResult {
     /// Version of the format.
     pub schema_version: String,
@@ -40,7 +42,8 @@ pub struct BenchResult {
 }
 
 /// The result of one cell.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CellResult {
     /// The cell.
     pub cell: CellId,
@@ -73,7 +76,8 @@ pub struct CellResult {
 }
 
 /// The part of the requested bytes that reached a device of the host.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct DeviceShare {
     /// Its kernel name, such as `nvme0n1`.
     pub name: String,
@@ -92,6 +96,7 @@ impl BenchResult {
     }
 
     /// Returns the JSON Schema of results.
+    #[cfg(feature = "schema")]
     pub fn json_schema() -> schemars::Schema {
         schemars::schema_for!(BenchResult)
     }

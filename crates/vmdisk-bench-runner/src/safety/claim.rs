@@ -1,30 +1,25 @@
 //! A device claimed for a whole run.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::ops::Range;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
+use vmdisk_collect::{DeviceCheck, DeviceRefusal, END_BYTES, HeldDevice, Refused};
+use vmdisk_facts::DeviceNumber;
 
-use super::configured::not_configured;
-use super::family::Family;
-use super::loop_file::no_file_users;
 use super::marker::Marker;
-use super::node::Node;
-use super::refusal::{Check, Refusal, Refusals, Refused, plain};
-use super::signature::{END_BYTES, no_signature};
-use super::users::{no_btrfs, no_locks, no_mounts, no_swap, not_open};
+use super::pinned::path_of;
 
 /// A prepared device that passed every check and is open exclusively.
 ///
 /// While it is claimed, mounting it, creating a volume or a file system on it, and a second run fail with `EBUSY`. QEMU
-/// and fio open devices without `O_EXCL`, so they can open it.
+/// and fio open it again by the descriptor that they inherit, and without `O_EXCL`.
 #[derive(Debug)]
 pub struct ClaimedDevice {
-    node: Node,
+    device: HeldDevice,
     marker: Marker,
     _held: File,
+    path: PathBuf,
 }
 
 impl ClaimedDevice {
@@ -33,72 +28,59 @@ impl ClaimedDevice {
     /// # Errors
     /// Every failed check; nothing was written.
     pub fn claim(path: &Path) -> Result<Self, Refused> {
-        let node = Node::open(path)?;
-        let mut refusals = checked(&node);
-        let marker = Marker::of(&node, &mut refusals);
-        let held = exclusive(&node, &mut refusals);
-        match (marker, held) {
-            (Some(marker), Some(held)) if refusals.is_empty() => {
-                // Catches changes between the first checks and the claim.
-                let refusals = checked(&node);
-                let claimed = Self {
-                    node,
-                    marker,
-                    _held: held,
-                };
-                if refusals.is_empty() {
-                    Ok(claimed)
-                } else {
-                    Err(claimed.refused(refusals))
-                }
+        let device = HeldDevice::open(path)?;
+        let mut refusals = checked(&device);
+        let marker = Marker::of(&device).map_err(|more| refusals.extend(more));
+        let held = device.hold(true).map_err(|refusal| refusals.push(refusal));
+        if let (Ok(marker), Ok(held), true) = (marker, held, refusals.is_empty()) {
+            let path = path_of(&held);
+            let claimed = Self {
+                device,
+                marker,
+                _held: held,
+                path,
+            };
+            // Catches changes between the first checks and the claim.
+            refusals = checked(&claimed.device);
+            refusals.extend(claimed.device.is_still_named().err());
+            if refusals.is_empty() {
+                return Ok(claimed);
             }
-            _ => Err(Refused {
-                device: path.display().to_string(),
-                refusals,
-            }),
         }
+        Err(Refused::new(path.display(), refusals))
     }
 
-    /// Repeats the checks of marker and users; to be called before each phase that writes.
+    /// Checks again that the given path names this device, its marker, and its users; to be called before and after each
+    /// sample.
     ///
     /// # Errors
     /// Every failed check.
     pub fn verify(&self) -> Result<(), Refused> {
-        let mut refusals = Vec::new();
-        let marker = Marker::of(&self.node, &mut refusals);
-        if marker.is_some_and(|marker| marker != self.marker) {
-            refusals.refuse(Check::Marker, "the marker changed since the run began");
+        let mut refusals = self.device.other_users();
+        refusals.extend(self.device.is_still_named().err());
+        match Marker::of(&self.device) {
+            Ok(marker) if marker == self.marker => {}
+            Ok(_) => {
+                let found = "the marker changed since the run began";
+                refusals.push(DeviceRefusal::new(DeviceCheck::Marker, found));
+            }
+            Err(more) => refusals.extend(more),
         }
-        let family = Family::of(&self.node, &mut refusals);
-        no_mounts(&family, &mut refusals);
-        no_file_users(&self.node, &mut refusals);
-        if refusals.is_empty() {
-            Ok(())
-        } else {
-            Err(self.refused(refusals))
-        }
-    }
-
-    fn refused(&self, refusals: Vec<Refusal>) -> Refused {
-        Refused {
-            device: self.node.given.display().to_string(),
-            refusals,
+        match refusals.is_empty() {
+            true => Ok(()),
+            false => Err(Refused::new(self.device.given().display(), refusals)),
         }
     }
 
-    /// The given path.
+    /// The path of the claimed descriptor, the same in this process and in every program that it starts. The given path
+    /// may name another device at any time.
     pub fn path(&self) -> &Path {
-        &self.node.given
+        &self.path
     }
 
-    /// Returns the kernel's name, such as `nvme1n1`.
-    pub fn kernel_name(&self) -> String {
-        self.node.kernel_name()
-    }
-
-    /// Its directory in sysfs.
-    pub fn sysfs(&self) -> &Path {
-        &self.node.sysfs
+    /// Its number.
+    pub fn number(&self) -> DeviceNumber {
+        self.device.number()
     }
 
     /// Its marker.
@@ -108,69 +90,36 @@ impl ClaimedDevice {
 
     /// Returns the writable range: all but the first and the last MiB.
     pub fn usable(&self) -> Range<u64> {
-        END_BYTES..self.node.size_bytes - END_BYTES
+        END_BYTES..self.device.size_bytes() - END_BYTES
     }
 }
 
 /// Runs every check except those of the device's contents, which differ between preparing and using it.
-pub(crate) fn checked(node: &Node) -> Vec<Refusal> {
-    let mut refusals = Vec::new();
-    stable_name(node, &mut refusals);
-    let family = Family::of(node, &mut refusals);
-    no_mounts(&family, &mut refusals);
-    no_btrfs(&family, &mut refusals);
-    no_swap(&family, &mut refusals);
-    not_open(&family, &mut refusals);
-    no_locks(node, &mut refusals);
-    no_file_users(node, &mut refusals);
-    not_configured(&family, &mut refusals);
-    no_signature(node, &mut refusals);
+pub(super) fn checked(device: &HeldDevice) -> Vec<DeviceRefusal> {
+    let mut refusals: Vec<DeviceRefusal> = stable_name(device).into_iter().collect();
+    refusals.extend(device.users());
+    refusals.extend(device.signatures());
     refusals
 }
 
-/// Opens a device exclusively, without writing.
-pub(crate) fn exclusive(node: &Node, refusals: &mut Vec<Refusal>) -> Option<File> {
-    let mut options = OpenOptions::new();
-    options
-        .read(true)
-        .write(true)
-        .custom_flags(OFlags::EXCL.bits().cast_signed());
-    match node.again(&options) {
-        Ok(file) => Some(file),
-        Err(error) if error.raw_os_error() == Some(rustix::io::Errno::BUSY.raw_os_error()) => {
-            refusals.refuse(
-                Check::Exclusive,
-                "the kernel says that it is in use (EBUSY)",
-            );
-            None
-        }
-        Err(error) => {
-            refusals.refuse(Check::Exclusive, plain(&error));
-            None
-        }
-    }
-}
-
 /// Refuses unstable names such as `/dev/sdb` if the device has a name that survives a reboot.
-fn stable_name(node: &Node, refusals: &mut Vec<Refusal>) {
-    if node.given != Path::new("/dev").join(node.kernel_name()) {
-        return;
+fn stable_name(device: &HeldDevice) -> Option<DeviceRefusal> {
+    let given = device.given();
+    if given != Path::new("/dev").join(device.kernel_name()) {
+        return None;
     }
-    let names: Vec<PathBuf> = fs::read_dir("/dev/disk/by-id")
+    let names = fs::read_dir("/dev/disk/by-id")
         .into_iter()
         .flatten()
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| fs::canonicalize(path).is_ok_and(|real| real == node.real))
-        .collect();
-    if let Some(name) = names.iter().min() {
-        refusals.refuse(
-            Check::StableName,
-            format!(
-                "{} may be another device after the next boot; use {}",
-                node.given.display(),
-                name.display()
-            ),
-        );
-    }
+        .flatten();
+    let names = names.map(|entry| entry.path());
+    let name = names
+        .filter(|path| fs::canonicalize(path).is_ok_and(|real| real == device.real()))
+        .min()?;
+    let found = format!(
+        "{} may be another device after the next boot; use {}",
+        given.display(),
+        name.display()
+    );
+    Some(DeviceRefusal::new(DeviceCheck::StableName, found))
 }

@@ -5,9 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use serde::{Deserialize, Serialize};
-
-use super::node::Node;
-use super::refusal::{Check, Refusal, Refusals, plain};
+use vmdisk_collect::{DeviceCheck, DeviceRefusal, HeldDevice};
 
 /// Size of a marker at the beginning and at the end of a device.
 pub(crate) const MARKER_BYTES: usize = 4096;
@@ -64,50 +62,54 @@ impl Marker {
     }
 
     /// Reads the marker of a device and checks it against the device.
-    pub(crate) fn of(node: &Node, refusals: &mut Vec<Refusal>) -> Option<Self> {
-        let mut refuse = |found: String| refusals.refuse(Check::Marker, found);
-        if node.size_bytes < 2 * MARKER_BYTES as u64 {
-            refuse("the device has no room for a marker".to_owned());
-            return None;
+    pub(crate) fn of(device: &HeldDevice) -> Result<Self, Vec<DeviceRefusal>> {
+        let refusal = |found: String| DeviceRefusal::new(DeviceCheck::Marker, found);
+        let size = device.size_bytes();
+        if size < 2 * MARKER_BYTES as u64 {
+            return Err(vec![refusal(
+                "the device has no room for a marker".to_owned(),
+            )]);
         }
         let mut copies = [vec![0; MARKER_BYTES], vec![0; MARKER_BYTES]];
-        for (copy, offset) in copies
-            .iter_mut()
-            .zip([0, node.size_bytes - MARKER_BYTES as u64])
-        {
-            if let Err(error) = node.file().read_exact_at(copy, offset) {
-                refuse(format!("not checked: {}", plain(&error)));
-                return None;
+        for (copy, offset) in copies.iter_mut().zip([0, size - MARKER_BYTES as u64]) {
+            if let Err(error) = device.file().read_exact_at(copy, offset) {
+                return Err(vec![DeviceRefusal::unread(
+                    DeviceCheck::Marker,
+                    "its ends",
+                    &error,
+                )]);
             }
         }
         let Some(marker) = Marker::parse(&copies[0]) else {
-            refuse(
-                "it is not prepared: use `vmdisk bench prepare-device`, which checks it first"
-                    .to_owned(),
-            );
-            return None;
+            let found =
+                "it is not prepared: use `vmdisk bench prepare-device`, which checks it first";
+            return Err(vec![refusal(found.to_owned())]);
         };
-        let before = refusals.len();
-        let mut refuse = |found: String| refusals.refuse(Check::Marker, found);
+        let mut refusals = Vec::new();
         if copies[0] != copies[1] {
-            refuse("the markers at its beginning and end differ".to_owned());
-        }
-        if marker.size_bytes != node.size_bytes {
-            refuse(format!(
-                "the marker is for a device of {} bytes, but this device has {}",
-                marker.size_bytes, node.size_bytes
+            refusals.push(refusal(
+                "the markers at its beginning and end differ".to_owned(),
             ));
         }
-        let identity = node.identity().map(|identity| identity.value);
+        if marker.size_bytes != size {
+            refusals.push(refusal(format!(
+                "the marker is for a device of {} bytes, but this device has {size}",
+                marker.size_bytes
+            )));
+        }
+        let identity = device.identity().map(|identity| identity.value);
         if identity.as_deref() != Some(marker.identity.as_str()) {
-            refuse(format!(
+            refusals.push(refusal(format!(
                 "the marker is for {} {}, but this device is {}",
                 marker.identity_kind,
                 marker.identity,
                 identity.as_deref().unwrap_or("without a serial number")
-            ));
+            )));
         }
-        (refusals.len() == before).then_some(marker)
+        match refusals.is_empty() {
+            true => Ok(marker),
+            false => Err(refusals),
+        }
     }
 }
 

@@ -2,17 +2,16 @@
 
 use std::path::Path;
 
-use super::claim::{checked, exclusive};
+use vmdisk_collect::{DeviceCheck, DeviceIdentity, DeviceRefusal, HeldDevice, Refused};
+
+use super::claim::checked;
 use super::marker::Marker;
-use super::node::{Identity, Node};
-use super::refusal::{Check, Refusals, Refused};
-use super::signature::{blank_ends, new_if_thin};
 
 /// A claimed device that passed every check; not written yet.
 #[derive(Debug)]
 pub struct Preparation {
-    node: Node,
-    identity: Identity,
+    device: HeldDevice,
+    identity: DeviceIdentity,
     held: std::fs::File,
 }
 
@@ -21,48 +20,41 @@ pub struct Preparation {
 /// # Errors
 /// Every failed check.
 pub fn prepare(path: &Path) -> Result<Preparation, Refused> {
-    let node = Node::open(path)?;
-    let mut refusals = checked(&node);
-    let blank_from = refusals.len();
-    blank_ends(&node, &mut refusals);
-    if refusals.len() > blank_from && Marker::of(&node, &mut Vec::new()).is_some() {
-        refusals.truncate(blank_from);
-        refusals.refuse(Check::Marker, "it is already marked");
+    let device = HeldDevice::open(path)?;
+    let mut refusals = checked(&device);
+    match Marker::of(&device) {
+        Ok(_) => refusals.push(DeviceRefusal::new(
+            DeviceCheck::Marker,
+            "it is already marked",
+        )),
+        Err(_) => refusals.extend(device.blank()),
     }
-    new_if_thin(&node, &mut refusals);
-    let identity = node.identity();
+    let identity = device.identity();
     if identity.is_none() {
-        refusals.refuse(Check::Serial, "it has no serial number to confirm");
+        let found = "it has no serial number to confirm";
+        refusals.push(DeviceRefusal::new(DeviceCheck::Serial, found));
     }
-    let held = if refusals.is_empty() {
-        exclusive(&node, &mut refusals)
-    } else {
-        // The device may not even be writable; still check whether the kernel would grant it exclusively.
-        drop(exclusive(&node, &mut refusals));
-        None
-    };
+    // The device may not even be writable; still check whether the kernel would grant it exclusively.
+    let held = device.hold(true).map_err(|refusal| refusals.push(refusal));
     match (identity, held) {
-        (Some(identity), Some(held)) => Ok(Preparation {
-            node,
+        (Some(identity), Ok(held)) if refusals.is_empty() => Ok(Preparation {
+            device,
             identity,
             held,
         }),
-        _ => Err(Refused {
-            device: path.display().to_string(),
-            refusals,
-        }),
+        _ => Err(Refused::new(path.display(), refusals)),
     }
 }
 
 impl Preparation {
     /// Returns the identity that the user has to type.
-    pub fn identity(&self) -> &Identity {
+    pub fn identity(&self) -> &DeviceIdentity {
         &self.identity
     }
 
     /// Returns the size of the device in bytes.
     pub fn size_bytes(&self) -> u64 {
-        self.node.size_bytes
+        self.device.size_bytes()
     }
 
     /// Repeats every check, and writes the marker if the typed text is the serial number.
@@ -71,40 +63,33 @@ impl Preparation {
     /// Every failed check, or that the marker could not be written.
     pub fn confirm(self, typed: &str, now: &str) -> Result<Marker, Refused> {
         let Self {
-            node,
+            device,
             identity,
             held,
         } = self;
-        let device = node.given.display();
+        let refused = |refusals| Refused::new(device.given().display(), refusals);
+        let one = |check, found: String| refused(vec![DeviceRefusal::new(check, found)]);
         if typed.trim() != identity.value {
-            return Err(Refused::one(
-                device,
-                Check::Serial,
-                format!("`{}` is not its {}", typed.trim(), identity.kind),
-            ));
+            let found = format!("`{}` is not its {}", typed.trim(), identity.kind);
+            return Err(one(DeviceCheck::Serial, found));
         }
         // Typing may have taken an hour, and a QEMU may have opened the device meanwhile.
-        let mut refusals = checked(&node);
-        blank_ends(&node, &mut refusals);
-        new_if_thin(&node, &mut refusals);
+        let mut refusals = checked(&device);
+        refusals.extend(device.blank());
+        refusals.extend(device.is_still_named().err());
         if !refusals.is_empty() {
-            return Err(Refused {
-                device: device.to_string(),
-                refusals,
-            });
+            return Err(refused(refusals));
         }
-        let uuid = std::fs::read_to_string("/proc/sys/kernel/random/uuid")
-            .map_err(|error| Refused::one(&device, Check::Marker, error.to_string()))?;
+        let failed = |error: std::io::Error| one(DeviceCheck::Marker, error.to_string());
+        let uuid = std::fs::read_to_string("/proc/sys/kernel/random/uuid").map_err(failed)?;
         let marker = Marker {
             uuid: uuid.trim().to_owned(),
             identity_kind: identity.kind,
             identity: identity.value,
-            size_bytes: node.size_bytes,
+            size_bytes: device.size_bytes(),
             prepared_at: now.to_owned(),
         };
-        marker
-            .write(&held)
-            .map_err(|error| Refused::one(&device, Check::Marker, error.to_string()))?;
+        marker.write(&held).map_err(failed)?;
         Ok(marker)
     }
 }

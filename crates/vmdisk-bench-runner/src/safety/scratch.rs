@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, OFlags};
+use vmdisk_source::sanitize::system_message as plain;
 
-use super::refusal::plain;
 use crate::report::bytes;
 
 /// Prefix of the directory names.

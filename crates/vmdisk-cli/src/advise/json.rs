@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::Serialize;
 use vmdisk::advise::{StorageAdvice, StorageCandidate};
@@ -17,8 +18,12 @@ use vmdisk::trace::CrashLoss;
 const SCHEMA_VERSION: &str = "1.0";
 
 /// Where a new disk can live on a host, and in which form.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(title = "vmdisk advise, version 1", rename = "Advice")]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(title = "vmdisk advise, version 1", rename = "Advice")
+)]
 struct Envelope<'a> {
     /// Version of this shape: another first number is another shape.
     schema_version: &'static str,
@@ -31,7 +36,8 @@ struct Envelope<'a> {
 }
 
 /// A place with a form.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 struct Candidate<'a> {
     /// A directory, volume group, thin pool or device.
     place: &'a str,
@@ -41,7 +47,7 @@ struct Candidate<'a> {
     form: String,
     /// What speaks for the first one; of the others, what speaks for the one before.
     reason: &'a str,
-    /// What the disk has: `snapshots`, `thin`, `clones`, `migration`, `trim`, `checksums`.
+    /// What the disk has: `snapshots`, `thin`, `clones`, `migration`, `trim`, `checksums`, `redundancy`.
     gives: BTreeMap<String, Gift<'a>>,
     /// The data that a crash of the host can lose.
     crash: &'a CrashLoss,
@@ -49,6 +55,10 @@ struct Candidate<'a> {
     taken_bytes: u64,
     /// Free bytes of the place; null if not known.
     free_bytes: Option<u64>,
+    /// The most bytes that can be free, where they are not known; null if not known either.
+    most_free_bytes: Option<u64>,
+    /// Whether its medium is removable or on USB; null if not known.
+    is_removable: Option<bool>,
     /// Whether its drives do not rotate; null if not known.
     is_fast: Option<bool>,
     /// What was measured on the same storage with the same form and settings; empty if nothing was.
@@ -59,10 +69,13 @@ struct Candidate<'a> {
     spec: String,
     /// What the rules report whatever options are chosen.
     findings: Vec<BriefFinding<'a>>,
+    /// The rules whose findings a command or a setting on the host ends, as their help says.
+    best_after: Vec<&'static str>,
 }
 
 /// What a disk has of something.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 struct Gift<'a> {
     /// `yes`, `at a price`, `unknown` or `no`.
     has: &'static str,
@@ -71,7 +84,8 @@ struct Gift<'a> {
 }
 
 /// The answer to another question.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 struct Alternative<'a> {
     /// The question, as options of the command.
     asked: &'a str,
@@ -84,7 +98,8 @@ struct Alternative<'a> {
 }
 
 /// What is not advised.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 struct Excluded<'a> {
     /// The place.
     place: &'a str,
@@ -95,6 +110,7 @@ struct Excluded<'a> {
 }
 
 /// The JSON Schema of the advice.
+#[cfg(feature = "schema")]
 pub(crate) fn schema() -> schemars::Schema {
     schemars::schema_for!(Envelope<'_>)
 }
@@ -147,6 +163,8 @@ fn of_candidate<'a>(candidate: &'a StorageCandidate, reason: &'a str) -> Candida
         crash: &candidate.loss,
         taken_bytes: candidate.taken.0,
         free_bytes: candidate.free.map(|free| free.0),
+        most_free_bytes: candidate.most_free.map(|free| free.0),
+        is_removable: candidate.is_removable,
         is_fast: candidate.is_fast,
         measured: &candidate.measured,
         choices: choices
@@ -154,5 +172,6 @@ fn of_candidate<'a>(candidate: &'a StorageCandidate, reason: &'a str) -> Candida
             .collect(),
         spec: candidate.spec.to_yaml(),
         findings: candidate.findings.iter().map(BriefFinding::of).collect(),
+        best_after: candidate.todo().map(|it| it.rule.name).collect(),
     }
 }

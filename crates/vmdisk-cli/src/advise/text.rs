@@ -5,7 +5,9 @@ use std::fmt::Write;
 use vmdisk::advise::{Alternative, DiskLoad, Mechanism, StorageAdvice, StorageCandidate, Want};
 
 use vmdisk::facts::Quantity;
+use vmdisk::{Diagnostic, Severity};
 
+use super::whole_disk;
 use crate::sanitize::line;
 
 /// The advice as text.
@@ -50,15 +52,27 @@ fn recommended(out: &mut String, best: &StorageCandidate, why: &str) {
         let (word, text) = (mechanism.word(), line(mechanism.text()));
         let _ = writeln!(out, "  {want}: {word}: {text}");
     }
-    let free = match best.free {
-        Some(free) => format!("{} are free", free.rounded()),
-        None => "the free space is not known".to_owned(),
+    let free = match (best.free, best.most_free) {
+        (Some(free), _) => format!("{} are free", free.rounded()),
+        (None, Some(most)) => format!(
+            "the free space is not known, at most {} can be free",
+            most.rounded()
+        ),
+        (None, None) => "the free space is not known".to_owned(),
     };
     let _ = writeln!(
         out,
         "  space: {} when it is made; {free}",
         best.taken.rounded()
     );
+    match best.is_removable {
+        Some(true) => out.push_str("  medium: removable or on USB\n"),
+        Some(false) => {}
+        None => out.push_str("  medium: whether it is removable is not known\n"),
+    }
+    if let Some(command) = whole_disk::command(best) {
+        let _ = writeln!(out, "  before it is used: `{command}` must print nothing");
+    }
     let settings = best.plan.choices.iter().filter(|it| it.at.disk().is_some());
     let settings: Vec<String> = settings
         .map(|it| format!("{}={}", it.option, it.value))
@@ -69,7 +83,12 @@ fn recommended(out: &mut String, best: &StorageCandidate, why: &str) {
         let on = measured.conditions();
         let _ = writeln!(out, "  measured: {}, on {}", figures.join("; "), line(&on));
     }
-    for finding in &best.findings {
+    for finding in best.todo() {
+        let todo = finding.help.as_ref().unwrap_or(&finding.title);
+        let _ = writeln!(out, "  best after: {} ({})", line(todo), finding.rule.name);
+    }
+    let is_shown = |it: &&Diagnostic| !it.is_about_host || it.severity == Severity::Error;
+    for finding in best.findings.iter().filter(is_shown) {
         let (severity, title) = (finding.severity.as_str(), line(&finding.title));
         let _ = writeln!(out, "  {severity}[{}]: {title}", finding.rule.name);
     }

@@ -2,6 +2,7 @@
 //!
 //! Within version 1 keys are added, never removed, renamed or given another meaning.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::Serialize;
 use vmdisk::plan::{Condition, Named, Plan, Step};
@@ -12,8 +13,12 @@ use vmdisk::report::escaped_json;
 const SCHEMA_VERSION: &str = "1.0";
 
 /// The steps that make the storage of a plan.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(title = "vmdisk generate --to steps, version 1", rename = "Steps")]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(title = "vmdisk generate --to steps, version 1", rename = "Steps")
+)]
 pub(super) struct Envelope {
     /// Version of this shape: another first number is another shape.
     schema_version: &'static str,
@@ -28,7 +33,8 @@ pub(super) struct Envelope {
 }
 
 /// A guest of libvirt.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub(super) struct Guest {
     /// Its name.
     pub(super) name: String,
@@ -37,8 +43,9 @@ pub(super) struct Guest {
 }
 
 /// A step.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Step")]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Step"))]
 pub(super) struct StepJson {
     /// Number of the step, from 1.
     id: usize,
@@ -59,12 +66,13 @@ pub(super) struct StepJson {
     pub(super) what: String,
     /// Trade-offs, for people.
     notes: Vec<String>,
-    /// `planned`, `done`, `already-done`, `differs`, `failed`, or `undone` after a failure of a later step.
+    /// `planned`, `done`, `already-done`, `differs`, `unknown`, `failed`, or `undone` after a failure of a later step.
     pub(super) state: &'static str,
 }
 
 /// Something that must hold.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 struct Precondition {
     /// `nothing-at`, `something-at`, `directory-at`, `private-file`, `room` or `room-in-group`; `volume-group`, `volume`,
     /// `dataset`, `pool` or `pool-volume`, each with `no-` if it must not be there.
@@ -76,6 +84,7 @@ struct Precondition {
 }
 
 /// The JSON Schema of the steps.
+#[cfg(feature = "schema")]
 pub(crate) fn schema() -> schemars::Schema {
     schemars::schema_for!(Envelope)
 }

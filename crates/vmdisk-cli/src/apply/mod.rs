@@ -1,14 +1,19 @@
 //! `vmdisk apply`: makes the storage of a spec, and defines its guest.
 
+mod devices;
+mod failure;
+mod guest;
 pub(crate) mod json;
+mod place;
+mod program;
 mod run;
 mod state;
 
-use std::io::Write as _;
-use std::process::Stdio;
+use std::collections::BTreeSet;
 
-use vmdisk::model::{Disk, Domain};
-use vmdisk::plan::Step;
+use vmdisk::plan::{Plan, Step};
+use vmdisk::{Host, LintOptions, facts_needed, lint, write};
+use vmdisk_collect::{Request, collect};
 
 use crate::args::{ApplyArgs, GenerateForm, TextFormat};
 use crate::color::Colors;
@@ -18,8 +23,9 @@ use crate::io::Io;
 use crate::output::deliver;
 use crate::sanitize;
 use crate::stop::Stop;
+use failure::Failure;
 use json::{Envelope, Guest};
-use run::{Failure, Run};
+use run::Run;
 use state::State;
 
 /// Runs the command.
@@ -28,7 +34,7 @@ pub(crate) fn run(args: &ApplyArgs, io: &mut Io<'_>, colors: Colors) -> Result<E
         true => GenerateForm::LibvirtXml,
         false => GenerateForm::Script,
     };
-    let (plan, xml) = match generate::make(&args.plan, form, io, colors)? {
+    let (spec, plan, xml) = match generate::make(&args.plan, form, io, colors)? {
         Ok(made) => made,
         // A finding, or a request that cannot be met.
         Err(stop) => {
@@ -37,10 +43,16 @@ pub(crate) fn run(args: &ApplyArgs, io: &mut Io<'_>, colors: Colors) -> Result<E
         }
     };
     let mut report = Envelope::of(&plan);
+    if !args.plan.host.live {
+        report
+            .reasons
+            .extend(written_below(&plan, &args.plan.ignore));
+    }
+    let name = plan.domain.name.as_deref();
     let mut states: Vec<State> = Vec::new();
     for step in &plan.steps {
         let of_image = states.last().filter(|_| step.completes());
-        states.push(of_image.cloned().unwrap_or_else(|| state::of(step)));
+        states.push(of_image.cloned().unwrap_or_else(|| state::of(step, name)));
     }
     for (nth, state) in states.iter().enumerate() {
         report.steps[nth].state = match state {
@@ -51,11 +63,18 @@ pub(crate) fn run(args: &ApplyArgs, io: &mut Io<'_>, colors: Colors) -> Result<E
                 report.reasons.push(format!(
                     "{made} exists and differs from the plan, and nothing is overwritten: {what}"
                 ));
-                report.reasons.dedup();
                 "differs"
+            }
+            State::Unknown(why) => {
+                let made = &report.steps[nth].makes;
+                report.reasons.push(format!(
+                    "{made} exists, and whether it is as planned is not known: {why}"
+                ));
+                "unknown"
             }
         };
     }
+    report.reasons.dedup();
     let missing = plan.steps.iter().zip(&states).enumerate();
     let todo: Vec<(usize, &Step)> = missing
         .filter(|(_, (_, state))| **state == State::Missing)
@@ -65,10 +84,13 @@ pub(crate) fn run(args: &ApplyArgs, io: &mut Io<'_>, colors: Colors) -> Result<E
     report.reasons.extend(state::obstacles(&steps));
     let mut is_defined = true;
     if args.define {
-        let (state, difference) = guest_state(&plan.domain);
+        let name = name.unwrap_or_default().to_owned();
+        let (state, difference) = guest::state(&spec, &name, &xml);
         is_defined = state != "planned";
+        if !is_defined {
+            report.reasons.extend(devices::in_use(&plan.domain));
+        }
         report.reasons.extend(difference);
-        let name = plan.domain.name.clone().unwrap_or_default();
         report.guest = Some(Guest { name, state });
     }
     let exit = if !report.reasons.is_empty() {
@@ -81,28 +103,58 @@ pub(crate) fn run(args: &ApplyArgs, io: &mut Io<'_>, colors: Colors) -> Result<E
         Exit::Clean
     } else {
         let xml = (!is_defined).then_some(xml.as_str());
-        apply(&todo, xml, &mut report, io)
+        apply(&todo, xml, args.trust_directory, &mut report, io)
     };
     finish(args.format, &report, io)?;
     Ok(exit)
+}
+
+/// What the linter says of images below the planned ones that a QEMU writes now. With `--live` it has said so already.
+fn written_below(plan: &Plan, ignored: &[String]) -> Vec<String> {
+    let facts = collect(&Request::of(&facts_needed(&plan.domain), ""));
+    let Some(document) = write::planned_xml(plan)
+        .ok()
+        .and_then(|xml| vmdisk::read(&xml).ok())
+    else {
+        return Vec::new();
+    };
+    let options = LintOptions::default()
+        .host(Some(Host::new(facts)))
+        .ignored(ignored.iter().cloned().collect::<BTreeSet<String>>());
+    let found = lint(&document, &options).diagnostics;
+    let found = found
+        .into_iter()
+        .filter(|found| found.rule.name == "backing-image-written");
+    found
+        .map(|found| {
+            format!(
+                "{} [{}]: {}",
+                found.title,
+                found.rule.name,
+                found.notes.join("; ")
+            )
+        })
+        .collect()
 }
 
 /// Runs the missing steps.
 fn apply(
     todo: &[(usize, &Step)],
     xml: Option<&str>,
+    is_trusted: bool,
     report: &mut Envelope,
     io: &mut Io<'_>,
 ) -> Exit {
     let is_root = rustix::process::geteuid().is_root();
-    let mut run = Run::new();
+    let mut run = Run::new(is_trusted);
     let mut failure = None;
-    for (nth, step) in todo {
+    for (at, (nth, step)) in todo.iter().enumerate() {
+        let is_last = todo.get(at + 1).is_none_or(|(_, next)| !next.completes());
         let of = &mut report.steps[*nth];
         let as_root = if is_root { " as root" } else { "" };
         let (made, what) = (sanitize::line(&of.makes), sanitize::line(&of.what));
         io.say(&format!("creates {made}{as_root}: {what}\n"));
-        match run.step(step, io) {
+        match run.step(step, is_last, io) {
             Ok(()) => of.state = "done",
             Err(why) => {
                 of.state = "failed";
@@ -112,7 +164,7 @@ fn apply(
         }
     }
     if let (None, Some(xml), Some(guest)) = (&failure, xml, &mut report.guest) {
-        match define(xml) {
+        match guest::define(xml) {
             Ok(()) => guest.state = "done",
             Err(why) => {
                 guest.state = "failed";
@@ -136,10 +188,7 @@ fn apply(
     };
     report.result = Some(result);
     report.reasons.push(why);
-    let of_left = left
-        .iter()
-        .map(|made| format!("{made} could not be removed again"));
-    report.reasons.extend(of_left);
+    report.reasons.extend(left);
     exit
 }
 
@@ -163,64 +212,4 @@ fn finish(format: TextFormat, report: &Envelope, io: &mut Io<'_>) -> Result<(), 
     }
     text += &format!("{result}\n");
     deliver(io, None, &text)
-}
-
-/// The state of a guest of libvirt, and how its disks differ from the planned ones.
-fn guest_state(planned: &Domain) -> (&'static str, Option<String>) {
-    let name = planned.name.as_deref().unwrap_or_default();
-    let Some(xml) = state::output(&["virsh", "dumpxml", "--inactive", "--", name]) else {
-        return ("planned", None);
-    };
-    let disks = |domain: &Domain| -> Vec<String> {
-        let of_disk = |disk: &Disk| {
-            let (frontend, backend) = (&disk.frontend, &disk.backend);
-            let images = backend.image().into_iter().flat_map(|image| image.chain());
-            let images = images.map(|image| {
-                let format = image.format.map_or("unset format", |it| it.as_str());
-                format!("{format} {}", image.host_path().unwrap_or("elsewhere"))
-            });
-            let settings = [
-                ("cache", backend.cache.map(|it| it.as_str())),
-                ("io", backend.aio.map(|it| it.as_str())),
-                ("discard", backend.discard.map(|it| it.as_str())),
-            ];
-            let settings = settings
-                .into_iter()
-                .filter_map(|(name, word)| Some(format!("{name} {}", word?)));
-            let device = frontend.effective_device().as_str().to_owned();
-            let all: Vec<String> = [device].into_iter().chain(images).chain(settings).collect();
-            let bus = frontend.effective_bus();
-            format!("{} on {bus}: {}", disk.name(), all.join(", "))
-        };
-        domain.disks.iter().map(of_disk).collect()
-    };
-    let existing = vmdisk::read(&xml).map(|document| disks(document.domain()));
-    let existing = existing.unwrap_or_default();
-    let planned = disks(planned);
-    let only = |of: &[String], other: &[String]| of.iter().find(|it| !other.contains(it)).cloned();
-    match only(&planned, &existing).or_else(|| only(&existing, &planned)) {
-        None => ("already-done", None),
-        Some(disk) => {
-            let message = format!("the guest {name} exists, and a disk differs: {disk}");
-            ("differs", Some(message))
-        }
-    }
-}
-
-fn define(xml: &str) -> Result<(), String> {
-    let argv = ["virsh", "define", "/dev/stdin"].map(str::to_owned);
-    let mut command = state::command(&argv);
-    let command = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped());
-    let of_virsh = |error: std::io::Error| format!("virsh: {}", crate::stop::plain(&error));
-    let mut child = command.spawn().map_err(of_virsh)?;
-    if let Some(mut stdin) = child.stdin.take() {
-        stdin.write_all(xml.as_bytes()).map_err(of_virsh)?;
-    }
-    let output = child.wait_with_output().map_err(of_virsh)?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    let failed = || format!("virsh define fails: {}", said.trim());
-    output.status.success().then_some(()).ok_or_else(failed)
 }

@@ -2,11 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
-use vmdisk::plan::{Condition, Equality, Step, not_installed};
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
+use vmdisk::plan::{Condition, Equality, Step, not_installed, renamed};
+use vmdisk_collect::{Request, collect};
+
+use super::guest;
+use super::program::{ask, is_installed, output, succeeds};
+use crate::stop::plain;
 
 /// The thing that a step makes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,93 +24,176 @@ pub(super) enum State {
     Done,
     /// It is there, and this differs from the plan.
     Differs(String),
+    /// It is there, and this keeps it from being compared with the plan.
+    Unknown(String),
 }
 
-/// A program that is started without a shell, and finds those of the administrator.
-pub(super) fn command(argv: &[String]) -> Command {
-    let mut command = Command::new(&argv[0]);
-    command
-        .args(&argv[1..])
-        .env("PATH", search_path())
-        .env("LC_ALL", "C")
-        .stdin(Stdio::null());
-    command
-}
-
-fn search_path() -> String {
-    let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned());
-    format!("{path}:/usr/sbin:/sbin")
-}
-
-/// The output of a program, if it succeeds.
-pub(super) fn output(argv: &[&str]) -> Option<String> {
-    let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
-    let output = command(&argv).output().ok()?;
-    let is_success = output.status.success();
-    is_success.then(|| String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
-pub(super) fn succeeds(argv: &[String]) -> bool {
-    command(argv)
-        .output()
-        .is_ok_and(|output| output.status.success())
-}
-
-/// Looks at what a step makes.
-pub(super) fn of(step: &Step) -> State {
-    let made = step.makes();
-    let is_there = match step.makes_named() {
-        None => fs::symlink_metadata(&made).is_ok(),
-        Some(thing) => succeeds(&thing.listing()),
-    };
-    if !is_there {
-        return State::Missing;
+/// Looks at what a step makes for a guest.
+pub(super) fn of(step: &Step, guest: Option<&str>) -> State {
+    if let Some(thing) = step.makes_named() {
+        return match succeeds(&thing.listing()) {
+            true => compare(step, None, &[]),
+            false => State::Missing,
+        };
     }
-    let differs = step.equality.iter().find_map(difference);
-    differs.map_or(State::Done, State::Differs)
+    let path = step.makes();
+    let file = match opened(&path) {
+        Ok(Some(file)) => file,
+        Ok(None) => return State::Missing,
+        Err(state) => return state,
+    };
+    let is_open = is_open_for_writing(&path);
+    if is_open && !guest.is_some_and(|guest| guest::runs_with(guest, &path)) {
+        let guest = guest.map_or_else(String::new, |guest| {
+            format!(", and it is not the guest {guest} of libvirt")
+        });
+        return State::Differs(format!("a QEMU has it open for writing{guest}"));
+    }
+    let suspended: Vec<&Equality> = match is_open {
+        true => step
+            .equality
+            .iter()
+            .filter(|it| it.is_suspended_by_a_running_guest())
+            .collect(),
+        false => Vec::new(),
+    };
+    compare(
+        step,
+        Some(&format!("/proc/self/fd/{}", file.as_raw_fd())),
+        &suspended,
+    )
+}
+
+/// The regular file at a path, for this run and its programs; a pipe or a device is not opened.
+fn opened(path: &str) -> Result<Option<OwnedFd>, State> {
+    let unknown =
+        |error: Errno| State::Unknown(format!("it may not be read: {}", plain(&error.into())));
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let found = match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(found) => found,
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+        Err(error) => return Err(unknown(error)),
+    };
+    let stat = rustix::fs::fstat(&found).map_err(unknown)?;
+    let kind = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => {
+            let name = format!("/proc/self/fd/{}", found.as_raw_fd());
+            let file = rustix::fs::open(name, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty());
+            return file.map(Some).map_err(unknown);
+        }
+        FileType::Symlink => "a symbolic link",
+        FileType::Directory => "a directory",
+        FileType::BlockDevice | FileType::CharacterDevice => "a device",
+        FileType::Fifo => "a named pipe",
+        _ => "no regular file",
+    };
+    Err(State::Differs(format!("it is {kind}")))
+}
+
+/// True if a QEMU has an image open for writing.
+pub(super) fn is_open_for_writing(path: &str) -> bool {
+    let mut request = Request::new("");
+    request.paths.push(path.into());
+    let facts = collect(&request);
+    let mut locks = facts.files.iter().filter_map(|file| file.lock.value());
+    locks.any(|lock| lock.writer.is_true())
+}
+
+/// Compares what is there, which programs find under a `name`, with the plan.
+fn compare(step: &Step, name: Option<&str>, without: &[&Equality]) -> State {
+    let path = step.makes();
+    let equality = step.equality.iter().filter(|it| !without.contains(it));
+    let differs = equality
+        .map(|it| difference(it, &path, name))
+        .find(|it| *it != State::Done);
+    differs.unwrap_or(State::Done)
 }
 
 /// What is not as planned.
-fn difference(equality: &Equality) -> Option<String> {
-    match equality {
-        Equality::Says { argv, text } => {
-            let words: Vec<&str> = argv.iter().map(String::as_str).collect();
-            let said = output(&words).map(|said| format!("\n{said}"));
-            let is_so = said
-                .as_ref()
-                .is_some_and(|said| said.contains(text.as_str()));
-            (!is_so).then(|| match said {
-                Some(_) => format!("`{}` does not print `{}`", argv.join(" "), text.trim()),
-                None => format!("`{}` fails", argv.join(" ")),
+fn difference(equality: &Equality, path: &str, name: Option<&str>) -> State {
+    let renamed =
+        |argv: &[String]| name.map_or_else(|| argv.to_vec(), |name| renamed(argv, path, name));
+    let differs = match equality {
+        Equality::Says { argv, text } => said(&renamed(argv)).map(|said| {
+            let has = line_of(
+                &said,
+                text.trim().split_inclusive(": ").next().unwrap_or_default(),
+            );
+            (!said.contains(text.as_str())).then(|| match has {
+                Some(has) if text.contains(": ") => {
+                    format!("it has {has}, and not {}", text.trim())
+                }
+                _ => format!("`{}` does not print `{}`", argv.join(" "), text.trim()),
             })
-        }
+        }),
+        Equality::Lacks { argv, text } => said(&renamed(argv)).map(|said| {
+            let has = said
+                .contains(text.as_str())
+                .then(|| line_of(&said, text.trim()));
+            has.map(|has| {
+                format!(
+                    "it has {}, which is not planned",
+                    has.unwrap_or(text.trim())
+                )
+            })
+        }),
+        Equality::Unlocks { argv, key_file } => match Path::new(key_file).exists() {
+            true => said(&renamed(argv)).map(|_| None),
+            false => Ok(None),
+        },
         Equality::Allocated { path, size } => {
+            let path = name.unwrap_or(path);
             let bytes = fs::metadata(path).map_or(0, |metadata| metadata.blocks() * 512);
             let what = || format!("{bytes} bytes are allocated, and not {}", size.0);
-            (bytes < size.0).then(what)
+            Ok((bytes < size.0).then(what))
         }
-        Equality::VolumeSize { name, size } => {
-            let fields = "lv_size,vg_extent_size";
-            let argv = [
-                "lvs",
-                "--noheadings",
-                "--nosuffix",
-                "--units",
-                "b",
-                "-o",
-                fields,
-                "--",
-            ];
-            let said = output(&[&argv[..], &[&name.to_string()]].concat()).unwrap_or_default();
-            let mut numbers = said
-                .split_whitespace()
-                .map(|word| word.parse().unwrap_or(0));
-            let (has, extent): (u64, u64) =
-                (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-            let is_so = has >= size.0 && has < size.0.saturating_add(extent);
-            (!is_so).then(|| format!("it has {has} bytes, and not {}", size.0))
-        }
+        Equality::VolumeSize { name, size } => Ok(volume_size(&name.to_string(), size.0)),
+    };
+    match differs {
+        Ok(None) => State::Done,
+        Ok(Some(what)) => State::Differs(what),
+        // The file is readable, so that it is what the program does not understand.
+        Err(why) if name.is_none() => State::Unknown(why),
+        Err(why) => State::Differs(why),
     }
+}
+
+/// The output of a program after a line feed, without commas at the ends of lines.
+fn said(argv: &[String]) -> Result<String, String> {
+    let answer = ask(argv)?;
+    if !answer.is_success {
+        return Err(format!("{} fails: {}", argv[0], answer.stderr.trim()));
+    }
+    Ok(format!("\n{}", answer.stdout).replace(",\n", "\n"))
+}
+
+/// The first line of a text that begins like this.
+fn line_of<'t>(said: &'t str, beginning: &str) -> Option<&'t str> {
+    said.lines()
+        .map(str::trim)
+        .find(|line| line.starts_with(beginning))
+}
+
+fn volume_size(name: &str, size: u64) -> Option<String> {
+    let fields = "lv_size,vg_extent_size";
+    let argv = [
+        "lvs",
+        "--noheadings",
+        "--nosuffix",
+        "--units",
+        "b",
+        "-o",
+        fields,
+        "--",
+        name,
+    ];
+    let said = output(&argv).unwrap_or_default();
+    let mut numbers = said
+        .split_whitespace()
+        .map(|word| word.parse().unwrap_or(0));
+    let (has, extent): (u64, u64) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    let is_so = has >= size && has < size.saturating_add(extent);
+    (!is_so).then(|| format!("it has {has} bytes, and not {size}"))
 }
 
 /// What keeps steps from being run: a condition that does not hold, or too little space for all of them.
@@ -174,10 +264,4 @@ pub(super) fn obstacles(steps: &[&Step]) -> Vec<String> {
     }
     found.dedup();
     found
-}
-
-fn is_installed(program: &str) -> bool {
-    let path = search_path();
-    path.split(':')
-        .any(|folder| Path::new(folder).join(program).is_file())
 }

@@ -6,9 +6,8 @@
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::{MetadataExt, fchown};
-use std::path::Path;
 
-use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fremovexattr, fsetxattr, getxattr, listxattr};
+use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fremovexattr, fsetxattr};
 use rustix::io::Errno;
 
 /// The most bytes of a value, and of all names (`XATTR_SIZE_MAX`, `XATTR_LIST_MAX`).
@@ -17,18 +16,13 @@ const MAX_BYTES: usize = 65_536;
 /// Attributes that the kernel makes of the contents.
 const OF_CONTENTS: [&[u8]; 2] = [b"security.ima", b"security.evm"];
 
-/// The number of names that a file has.
-pub(super) fn names_of(metadata: &Metadata) -> u64 {
-    metadata.nlink()
-}
-
 /// Gives `to` the owner, mode and attributes of the file `from`.
-pub(super) fn copy(from: &Path, metadata: &Metadata, to: &File) -> io::Result<()> {
+pub(super) fn copy(from: &File, metadata: &Metadata, to: &File) -> io::Result<()> {
     let is = to.metadata()?;
     if (is.uid(), is.gid()) != (metadata.uid(), metadata.gid()) {
         fchown(to, Some(metadata.uid()), Some(metadata.gid()))?;
     }
-    let wanted = names(|buffer| listxattr(from, buffer))?;
+    let wanted = names(|buffer| flistxattr(from, buffer))?;
     // A directory may give new files a list of its own.
     for name in names(|buffer| flistxattr(to, buffer))? {
         let is_settable = name.starts_with(b"system.posix_acl") || name.starts_with(b"user.");
@@ -40,7 +34,7 @@ pub(super) fn copy(from: &Path, metadata: &Metadata, to: &File) -> io::Result<()
         .iter()
         .filter(|name| !OF_CONTENTS.contains(&name.as_slice()))
     {
-        let value = value(|buffer| getxattr(from, name.as_slice(), buffer))?;
+        let value = value(|buffer| fgetxattr(from, name.as_slice(), buffer))?;
         let present = value_if_any(|buffer| fgetxattr(to, name.as_slice(), buffer))?;
         if present.as_ref() != Some(&value) {
             fsetxattr(to, name.as_slice(), &value, XattrFlags::empty())?;
@@ -83,8 +77,9 @@ fn value_if_any(
 mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
+    use std::path::Path;
 
-    use rustix::fs::setxattr;
+    use rustix::fs::{getxattr, setxattr};
 
     use super::super::{ReplaceError, replace, rewrite};
     use super::*;

@@ -46,6 +46,19 @@ pub(crate) fn end<T>(path: &Path, end: impl FnOnce() -> T) -> T {
     ended
 }
 
+/// As [`end`], if it ends: nothing changed otherwise.
+pub(crate) fn end_if(
+    path: &Path,
+    end: impl FnOnce() -> std::io::Result<bool>,
+) -> std::io::Result<bool> {
+    let mut temporary = temporary();
+    let is_over = end()?;
+    if is_over {
+        temporary.remove(path);
+    }
+    Ok(is_over)
+}
+
 /// Without a handler, the files stay, as after `kill -9`.
 fn handle_signals() {
     if IS_HANDLED_ELSEWHERE.load(Ordering::Relaxed) {

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::num::NonZeroU32;
 use std::path::Path;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::de::{Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -17,8 +18,12 @@ use crate::stop::{Stop, plain};
 const SCHEMA_VERSION: &str = "1.0";
 
 /// Findings that `vmdisk lint --baseline` does not count. `vmdisk baseline create` writes them, one per line.
-#[derive(Deserialize, JsonSchema)]
-#[schemars(title = "vmdisk baseline, version 1", rename = "Baseline")]
+#[derive(Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(title = "vmdisk baseline, version 1", rename = "Baseline")
+)]
 #[serde(expecting = "an object with `schema_version` and `findings`")]
 struct Baseline {
     /// Version of the format; another first number is another format.
@@ -29,7 +34,7 @@ struct Baseline {
     findings: Vec<Entry>,
     /// Keys that a later version adds. With them, a list is not a baseline.
     #[serde(flatten)]
-    #[schemars(skip)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     _later: IgnoredAny,
 }
 
@@ -45,7 +50,8 @@ fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Erro
 
 /// Known findings of one rule about one field. Lines and columns are not part of it, so that edits elsewhere in a file
 /// change nothing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Entry {
     /// Path of the input from the directory of the baseline, with `/` between names.
@@ -63,6 +69,7 @@ pub(crate) struct Entry {
 }
 
 /// The JSON Schema of the file.
+#[cfg(feature = "schema")]
 pub(crate) fn schema() -> schemars::Schema {
     schemars::schema_for!(Baseline)
 }

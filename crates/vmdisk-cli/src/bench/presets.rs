@@ -5,7 +5,7 @@ use vmdisk_bench_runner::{PRESETS, factors};
 use super::args::{LINT, PresetsArgs};
 use crate::exit::Exit;
 use crate::io::Io;
-use crate::output::deliver;
+use crate::output::deliver_exact;
 use crate::stop::Stop;
 
 /// Lists the presets, or prints the plan of one.
@@ -19,7 +19,7 @@ pub(super) fn run(args: &PresetsArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
         Some(name) => text_of(name).to_owned(),
         None => list(),
     };
-    deliver(io, None, &text)?;
+    deliver_exact(io, None, &text)?;
     Ok(Exit::Clean)
 }
 

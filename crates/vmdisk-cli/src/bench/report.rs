@@ -10,6 +10,7 @@ use super::args::{ExportTo, ReportArgs, ReportFormat};
 use super::result_file::{REPORT, RESULT, SAMPLES, directory_of, read};
 use super::stop::stop;
 use super::to_facts;
+use crate::atomic;
 use crate::exit::Exit;
 use crate::input::bounded::{self, MAX_BYTES};
 use crate::io::Io;
@@ -63,7 +64,8 @@ fn export_fio(
         .map_err(|error| Stop::file("create", directory, plain(&error)))?;
     for (name, text) in &jobs {
         let path = directory.join(name);
-        std::fs::write(&path, text).map_err(|error| Stop::file("write", &path, plain(&error)))?;
+        atomic::create(&path, text.as_bytes())
+            .map_err(|error| Stop::file("write", &path, error))?;
     }
     let mut reports = 0;
     for entry in std::fs::read_dir(directory_of(run).join(REPORTS))
@@ -72,9 +74,9 @@ fn export_fio(
         .flatten()
     {
         let to = directory.join(entry.file_name());
-        bounded::regular(&entry.path(), MAX_BYTES)
-            .and_then(|bytes| std::fs::write(&to, bytes))
-            .map_err(|error| Stop::file("write", &to, plain(&error)))?;
+        let bytes = bounded::regular(&entry.path(), MAX_BYTES)
+            .map_err(|error| Stop::file("read", &entry.path(), plain(&error)))?;
+        atomic::create(&to, &bytes).map_err(|error| Stop::file("write", &to, error))?;
         reports += 1;
     }
     io.say(&format!(
@@ -111,7 +113,7 @@ pub(super) fn write_all(result: &BenchResult, directory: &Path) -> Result<(), St
         (REPORT, ReportFormat::Markdown),
     ] {
         let path = directory.join(name);
-        crate::atomic::write(&path, in_form(result, format)?.as_bytes())
+        atomic::write(&path, in_form(result, format)?.as_bytes())
             .map_err(|error| Stop::file("write", &path, error))?;
     }
     Ok(())

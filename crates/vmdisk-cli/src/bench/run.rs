@@ -20,6 +20,7 @@ use super::request::{QUICK_SECONDS, Request, Subject};
 use super::result_file::{FACTS, RESULT, of_journal, text_of};
 use super::stop::stop;
 use super::{args, check, environment, recovery, to_facts};
+use crate::atomic;
 use crate::clock;
 use crate::color::Colors;
 use crate::exit::Exit;
@@ -163,8 +164,8 @@ fn begin(
     workspace.check(&plan.configurations).map_err(stop)?;
     let mut journal = Journal::create(&directory, &header).map_err(stop)?;
     let facts_file = directory.join(FACTS);
-    std::fs::write(&facts_file, facts_text)
-        .map_err(|error| Stop::file("write", &facts_file, plain(&error)))?;
+    atomic::create(&facts_file, facts_text.as_bytes())
+        .map_err(|error| Stop::file("write", &facts_file, error))?;
     let exit = measure(
         &plan,
         &header.settings,

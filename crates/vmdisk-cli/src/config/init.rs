@@ -1,16 +1,16 @@
 //! `vmdisk config`.
 
 use std::io::ErrorKind;
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use crate::atomic::{self, ReplaceError};
 use crate::config::NAME;
 use crate::exit::Exit;
 use crate::io::Io;
 use crate::sanitize::line;
-use crate::stop::{Stop, plain};
+use crate::stop::Stop;
 
 /// A file in which every key is a comment.
 const TEMPLATE: &str = include_str!("template.toml");
@@ -38,20 +38,14 @@ struct InitArgs {
 pub(crate) fn run(args: &ConfigArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
     let ConfigCommand::Init(args) = &args.command;
     let path = args.directory.join(NAME);
-    let created = std::fs::File::create_new(&path);
-    let written = created.and_then(|mut file| {
-        let written = file.write_all(TEMPLATE.as_bytes());
-        // An empty file would be an existing file for the next try.
-        written.inspect_err(|_| drop(std::fs::remove_file(&path)))
-    });
-    match written {
+    match atomic::create(&path, TEMPLATE.as_bytes()) {
         Ok(()) => {
             io.say(&format!("wrote {}\n", line(&path.display().to_string())));
             Ok(Exit::Clean)
         }
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+        Err(ReplaceError::Io(error)) if error.kind() == ErrorKind::AlreadyExists => {
             Err(Stop::new(format!("{} exists", path.display())).help("edit it, or remove it first"))
         }
-        Err(error) => Err(Stop::file("write", &path, plain(&error))),
+        Err(error) => Err(Stop::file("write", &path, error)),
     }
 }

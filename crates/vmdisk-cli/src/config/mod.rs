@@ -8,9 +8,11 @@ mod init;
 mod reader;
 pub(crate) mod selection;
 pub(crate) mod settings;
+#[cfg(feature = "schema")]
 mod shape;
 
 pub(crate) use file::{Config, Level, NAME, Section, absolute, is_in};
 pub(crate) use find::Finder;
 pub(crate) use init::{ConfigArgs, run};
+#[cfg(feature = "schema")]
 pub(crate) use shape::schema;

@@ -33,7 +33,11 @@ impl Dropped<'_> {
         let field = format!(" › {}", what.trim_matches('`'));
         let owner = owner.strip_suffix(&field).unwrap_or(&owner);
         let help = help.as_deref();
-        let help = help.unwrap_or("write it in a form that can be carried over");
+        // An expansion of a script is named with its reason.
+        let help = help.unwrap_or(match what.contains("(`") {
+            true => "give the value with `--set NAME=VALUE`, or run it: `vmdisk capture -- COMMAND | vmdisk convert -`",
+            false => "write it in a form that can be carried over",
+        });
         let message = if changes_guest {
             Message::error(format!("{owner}: {what} cannot be carried over")).help(match is_of_disk
             {

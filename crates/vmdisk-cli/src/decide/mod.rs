@@ -13,7 +13,7 @@ use crate::host::Host;
 use crate::input::inputs::{Input, Origin};
 use crate::input::{config_files, one};
 use crate::io::Io;
-use crate::output::deliver;
+use crate::output::{deliver, deliver_exact};
 use crate::render::message::Message;
 use crate::report::diff;
 use crate::stop::Stop;
@@ -69,7 +69,13 @@ pub(crate) fn run(args: &DecideArgs, io: &mut Io<'_>, colors: Colors) -> Result<
             diff::unified(&input.file, before, after)
         }
     };
-    deliver(io, args.output.as_deref(), &text)?;
+    match args.format {
+        DecideFormat::Text => deliver(io, args.output.as_deref(), &text)?,
+        // The disk is a configuration; errors in JSON are masked where they are made.
+        DecideFormat::Json | DecideFormat::Xml | DecideFormat::Diff => {
+            deliver_exact(io, args.output.as_deref(), &text)?;
+        }
+    }
     one::say_what_is_missing(&input.path(), std::slice::from_ref(&document), io);
     let names: Vec<String> = decisions
         .not_written

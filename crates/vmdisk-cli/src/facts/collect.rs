@@ -1,5 +1,6 @@
 //! `vmdisk facts collect`.
 
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use vmdisk::Facts;
@@ -7,13 +8,14 @@ use vmdisk::facts::CollectError;
 use vmdisk_collect::{RECORDING, Request, collect};
 
 use crate::args::{CollectArgs, FactsFormat};
+use crate::atomic::{self, ReplaceError};
 use crate::clock;
 use crate::color::Colors;
 use crate::exit::Exit;
-use crate::facts::named;
+use crate::facts::{named, show};
 use crate::input::used;
 use crate::io::Io;
-use crate::output::deliver;
+use crate::output::deliver_exact;
 use crate::render::message::Message;
 use crate::stop::{Stop, plain};
 
@@ -58,10 +60,11 @@ pub(super) fn run(args: &CollectArgs, io: &mut Io<'_>, colors: Colors) -> Result
     }
     // The others say nothing without what the core finds.
     request.groups.extend(groups);
-    if let Some(directory) = record {
-        make_empty(directory)?;
-        request.record = Some(absolute(directory, true)?);
-    }
+    // It may contain secrets, and is written by this descriptor until the end.
+    let recording = record.as_deref().map(made_empty).transpose()?;
+    request.record = recording
+        .as_ref()
+        .map(|it| format!("/proc/self/fd/{}", it.as_raw_fd()).into());
     let facts = collect(&request);
     if let (Some(directory), Some(error)) = (record, failed_to_record(&facts)) {
         return Err(Stop::file("record into", directory, &error.detail));
@@ -69,8 +72,10 @@ pub(super) fn run(args: &CollectArgs, io: &mut Io<'_>, colors: Colors) -> Result
     let text = match format {
         FactsFormat::Json => facts.to_json(),
         FactsFormat::Yaml => facts.to_yaml(),
+        FactsFormat::Text => show::for_people(&facts)
+            .map_err(|error| Stop::new(format!("the facts cannot be shown: {error}")))?,
     };
-    deliver(io, output.as_deref(), &text)?;
+    deliver_exact(io, output.as_deref(), &text)?;
     let missing: Vec<&PathBuf> = asked
         .iter()
         .filter(|path| is_missing(&facts, path))
@@ -107,20 +112,16 @@ fn absolute(path: &Path, is_live: bool) -> Result<PathBuf, Stop> {
     std::path::absolute(path).map_err(|error| Stop::file("find", path, plain(&error)))
 }
 
-/// An empty private directory for a recording, which may contain secrets.
-fn make_empty(directory: &Path) -> Result<(), Stop> {
-    let failed = |error: std::io::Error| Stop::file("record into", directory, plain(&error));
-    match std::fs::read_dir(directory).map(|mut entries| entries.next().is_none()) {
-        Ok(true) => Ok(()),
-        Ok(false) => Err(Stop::file("record into", directory, "it is not empty")
-            .help("name a directory that does not exist yet")),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let mut builder = std::fs::DirBuilder::new();
-            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-            builder.create(directory).map_err(failed)
+/// An empty private directory for a recording.
+fn made_empty(directory: &Path) -> Result<OwnedFd, Stop> {
+    atomic::empty_directory(directory).map_err(|error| {
+        let is_refused = matches!(error, ReplaceError::Refused(_));
+        let stop = Stop::file("record into", directory, error);
+        match is_refused {
+            true => stop.help("name a directory that does not exist yet"),
+            false => stop,
         }
-        Err(error) => Err(failed(error)),
-    }
+    })
 }
 
 fn failed_to_record(facts: &Facts) -> Option<&CollectError> {

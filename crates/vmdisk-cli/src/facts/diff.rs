@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -36,8 +37,12 @@ const VOLATILE: &[&str] = &[
 /// The result of comparing two facts files; `vmdisk facts diff --format json` prints it.
 ///
 /// Within version 1 keys are added, never removed, renamed or given another meaning.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(title = "vmdisk facts diff, version 1", rename = "FactsDiff")]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(title = "vmdisk facts diff, version 1", rename = "FactsDiff")
+)]
 struct Difference {
     /// Version of this shape: another first number is another shape.
     schema_version: &'static str,
@@ -83,7 +88,8 @@ impl Difference {
 const SCHEMA_VERSION: &str = "1.0";
 
 /// One value that differs.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 struct Change {
     /// The path of the value; members of lists are identified by their names.
     path: String,
@@ -94,8 +100,9 @@ struct Change {
 }
 
 /// A finding that comes or goes.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-#[schemars(rename = "Finding")]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Finding"))]
 struct ChangedFinding {
     /// The domain, as the file was given.
     domain: String,
@@ -110,6 +117,7 @@ struct ChangedFinding {
 }
 
 /// The JSON Schema of what is printed.
+#[cfg(feature = "schema")]
 pub(crate) fn schema() -> schemars::Schema {
     schemars::schema_for!(Difference)
 }

@@ -2,8 +2,9 @@
 
 use vmdisk::Source;
 use vmdisk::model::{Domain, Scope};
-use vmdisk::redact::Redactor;
+use vmdisk::redact::{Level, Redactor};
 use vmdisk::write;
+use vmdisk_source::secrets;
 
 use crate::args::RedactArgs;
 use crate::color::Colors;
@@ -12,7 +13,7 @@ use crate::facts_file::read_facts;
 use crate::input::inputs::{Input, Origin};
 use crate::input::read;
 use crate::io::Io;
-use crate::output::deliver;
+use crate::output::deliver_exact;
 use crate::render::message::Message;
 use crate::stop::Stop;
 
@@ -27,6 +28,15 @@ pub(super) fn run(args: &RedactArgs, io: &mut Io<'_>, colors: Colors) -> Result<
         level,
         output,
     } = args;
+    let bytes = read::file(file).map_err(Stop::from)?;
+    let is_xml = bytes.trim_ascii_start().starts_with(b"<");
+    if *level == Level::Full && (is_xml || unsupported(&bytes).is_some()) {
+        // Names stay, so the text stays too, and needs no salt.
+        let text = String::from_utf8(bytes)
+            .map_err(|_| Stop::file("redact", file, "it is not valid UTF-8"))?;
+        deliver_exact(io, output.as_deref(), &secrets::redact(&text))?;
+        return Ok(Exit::Clean);
+    }
     let salt = match salt_file {
         Some(path) => read::file(path).map_err(Stop::from)?,
         None => std::env::var_os("VMDISK_SALT")
@@ -45,8 +55,7 @@ pub(super) fn run(args: &RedactArgs, io: &mut Io<'_>, colors: Colors) -> Result<
         .help("`head -c 32 /dev/urandom | base64` makes a good one"));
     }
     let redactor = Redactor::new(salt, *level);
-    let bytes = read::file(file).map_err(Stop::from)?;
-    let text = if bytes.trim_ascii_start().starts_with(b"<") {
+    let text = if is_xml {
         let input = Input::new(file.clone(), Origin::Named);
         let document = read::document(&input, &bytes).map_err(Stop::from)?;
         let is_half_understood = matches!(
@@ -60,8 +69,8 @@ pub(super) fn run(args: &RedactArgs, io: &mut Io<'_>, colors: Colors) -> Result<
             ));
             io.say(&message.render(colors.stderr));
         }
-        xml(&redactor.domain(document.domain()))
-            .map_err(|error| Stop::file("redact", file, error))?
+        let text = xml(&redactor.domain(document.domain()));
+        secrets::redact(&text.map_err(|error| Stop::file("redact", file, error))?)
     } else if let Some(help) = unsupported(&bytes) {
         let title = format!(
             "{}: only facts and libvirt XML can be redacted",
@@ -73,9 +82,9 @@ pub(super) fn run(args: &RedactArgs, io: &mut Io<'_>, colors: Colors) -> Result<
         let redacted = redactor
             .facts(&facts)
             .map_err(|error| Stop::file("redact", file, error))?;
-        redacted.to_json()
+        secrets::redact_json(&redacted.to_json()).into_owned()
     };
-    deliver(io, output.as_deref(), &text)?;
+    deliver_exact(io, output.as_deref(), &text)?;
     Ok(Exit::Clean)
 }
 

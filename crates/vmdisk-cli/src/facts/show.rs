@@ -5,7 +5,8 @@ use std::fmt::{Display, Write as _};
 
 use vmdisk::facts::cgroup::IoMax;
 use vmdisk::facts::host::{Kvm, KvmObstacle};
-use vmdisk::facts::{BlockDevice, Fact, FileKind};
+use vmdisk::facts::path::BackingFact;
+use vmdisk::facts::{BlockDevice, Fact, FileKind, ImageHeader};
 use vmdisk::model::Bytes;
 use vmdisk::{Facts, HostIndex};
 
@@ -21,13 +22,16 @@ use crate::stop::Stop;
 /// Shows a facts file.
 pub(super) fn run(args: &ShowArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
     let facts = read_facts(&args.file, io, colors)?;
-    let not_shown = |error: &dyn Display| Stop::file("show", &args.file, error);
-    let harmless = sanitize::strings(&facts).map_err(|error| not_shown(&error))?;
-    let facts = Facts::from_json(&harmless)
-        .map_err(|error| not_shown(&error))?
-        .facts;
-    deliver(io, None, &text(&facts))?;
+    let text = for_people(&facts).map_err(|error| Stop::file("show", &args.file, error))?;
+    deliver(io, None, &text)?;
     Ok(Exit::Clean)
+}
+
+/// The facts as text that can be written to a terminal.
+pub(super) fn for_people(facts: &Facts) -> Result<String, String> {
+    let harmless = sanitize::strings(facts).map_err(|error| error.to_string())?;
+    let facts = Facts::from_json(&harmless).map_err(|error| error.to_string())?;
+    Ok(text(&facts.facts))
 }
 
 /// A fact in a word or two: `-` for what is known not to be, and the reason for what is not known.
@@ -214,15 +218,8 @@ fn add_paths(rows: &mut Rows, facts: &Facts, index: &HostIndex<'_>) {
             rows.row(what, format!("{path}: missing"));
             continue;
         }
-        let image = file
-            .and_then(|file| file.image.value())
-            .map_or_else(String::new, |image| {
-                let below = image
-                    .backing
-                    .value()
-                    .map_or_else(String::new, |backing| format!(" on {}", backing.path));
-                format!("{}{below}, ", shown(&image.format))
-            });
+        let image = file.and_then(|file| file.image.value());
+        let image = image.map_or_else(String::new, |image| format!("{}, ", header(image)));
         let is_socket = file.is_some_and(|file| file.kind.is(&FileKind::Socket));
         let direct = if is_socket {
             "socket".to_owned()
@@ -235,6 +232,48 @@ fn add_paths(rows: &mut Rows, facts: &Facts, index: &HostIndex<'_>) {
         };
         rows.row(what, format!("{path}: {image}{direct}"));
     }
+    if facts.files.iter().any(|file| file.image.value().is_some()) {
+        let rest =
+            "`qemu-img info IMAGE` and `qemu-img check IMAGE` show what the header holds besides";
+        rows.row("images", rest.to_owned());
+    }
+}
+
+/// The header of an image, as far as it says anything unusual.
+fn header(image: &ImageHeader) -> String {
+    let numbers = [
+        ("version", image.version.as_ref().map(u32::to_string)),
+        (
+            "size",
+            image
+                .virtual_size
+                .as_ref()
+                .map(|size| Bytes(*size).to_string()),
+        ),
+        (
+            "clusters",
+            image.cluster.as_ref().map(|size| Bytes(*size).to_string()),
+        ),
+        ("snapshots", image.snapshots.as_ref().map(u32::to_string)),
+        ("encryption", image.encryption.as_ref().map(String::clone)),
+        ("data in", image.data_file.as_ref().map(String::clone)),
+    ];
+    let flags = [
+        ("subclusters", &image.ext_l2),
+        ("lazy reference counts", &image.lazy),
+        ("not closed properly", &image.dirty),
+        ("corrupt", &image.corrupt),
+    ];
+    let mut words = vec![shown(&image.format)];
+    if let Fact::Known(backing) = &image.backing {
+        let BackingFact { path, format } = backing;
+        words[0] += &format!(" on {path} ({})", shown(format));
+    }
+    let numbers = numbers.into_iter();
+    words.extend(numbers.filter_map(|(what, fact)| Some(format!("{what} {}", fact.value()?))));
+    let set = flags.into_iter().filter(|(_, fact)| fact.is(&true));
+    words.extend(set.map(|(what, _)| what.to_owned()));
+    words.join(", ")
 }
 
 /// Each device with those directly below it, which have rows of their own.

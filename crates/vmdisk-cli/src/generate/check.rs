@@ -3,9 +3,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use vmdisk::model::Domain;
 use vmdisk::plan::{Plan, facts_after};
+use vmdisk::rules::{Consumer, Context, check_model};
 use vmdisk::write::{self, QemuOptions};
-use vmdisk::{Diagnostic, Facts, Host, LintOptions, Severity, Target, lint, lint_generated};
+use vmdisk::{Diagnostic, Facts, Host, LintInput, LintOptions, Severity, Target, lint};
 
 use super::spec::{GenerateInput, GenerateText};
 use super::write::{Written, refuse_secrets_of_libvirt, refused, unwritable};
@@ -33,6 +35,9 @@ impl Check<'_> {
     ) -> Result<Vec<Message>, Stop> {
         let domain = &plan.domain;
         let xml = || write::planned_xml(plan).map_err(unwritable);
+        if written.is_some() && self.is_clean(domain) {
+            return Ok(Vec::new());
+        }
         let text = match (self.to, written) {
             (GenerateForm::LibvirtXml, Some(written)) => Cow::from(&written.text),
             (GenerateForm::LibvirtXml | GenerateForm::DiskXml, _) => xml()?.into(),
@@ -59,7 +64,6 @@ impl Check<'_> {
                 refuse_secrets_of_libvirt(domain)?;
                 let options = QemuOptions {
                     target: self.target.clone(),
-                    ..QemuOptions::default()
                 };
                 let (domain, further) = match self.to {
                     GenerateForm::Qemu => write::planned_for_qemu(plan),
@@ -74,6 +78,29 @@ impl Check<'_> {
         };
         let (found, spec) = self.found(&text, plan, asked, self.target)?;
         self.judge(found, spec.as_ref())
+    }
+
+    /// True if no rule finds anything in a guest that is planned without facts and versions. The text written for it has no
+    /// other findings, so it is not read again.
+    fn is_clean(&self, domain: &Domain) -> bool {
+        let is_for_libvirt = matches!(self.to, GenerateForm::LibvirtXml | GenerateForm::DiskXml);
+        if self.facts.is_some()
+            || *self.target != Target::default()
+            || !is_for_libvirt && refuse_secrets_of_libvirt(domain).is_err()
+        {
+            return false;
+        }
+        let context = Context {
+            policy: self.args.host.policy.unwrap_or_default(),
+            consumer: match is_for_libvirt {
+                true => Consumer::Libvirt,
+                false => Consumer::Qemu,
+            },
+            names_missing: false,
+            ..Context::new(domain, self.target)
+        };
+        let mut findings = check_model(&context).findings.into_iter();
+        findings.all(|found| found.severity < Severity::Warning)
     }
 
     /// The findings of a written text, which was planned for `target`, in the words of the spec.
@@ -128,11 +155,14 @@ impl Check<'_> {
                     .cloned()
                     .collect::<BTreeSet<String>>(),
             );
-        let report = match spec {
-            Some(spec) => lint_generated(&document, &spec.document, &options),
-            None => lint(&document, &options),
+        let input = match spec {
+            Some(spec) => LintInput::Generated {
+                written: &document,
+                spec: &spec.document,
+            },
+            None => LintInput::Document(&document),
         };
-        let mut found = report.diagnostics;
+        let mut found = lint(input, &options).diagnostics;
         found.retain(|diagnostic| diagnostic.severity >= Severity::Warning);
         Ok(found)
     }

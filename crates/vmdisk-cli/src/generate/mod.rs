@@ -18,7 +18,7 @@ use crate::color::Colors;
 use crate::exit::Exit;
 use crate::host::Host;
 use crate::io::Io;
-use crate::output::deliver;
+use crate::output::deliver_exact;
 use crate::render::message::Message;
 use crate::sanitize;
 use crate::stop::Stop;
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &GenerateArgs, io: &mut Io<'_>, colors: Colors) -> Resul
         Some(path) => added(path, &asked, facts, &check)?,
         None => new(&asked, facts, &check)?,
     };
-    deliver(io, args.output.as_deref(), &written.text)?;
+    deliver_exact(io, args.output.as_deref(), &written.text)?;
     let too_small = shortages(&plan, facts).into_iter().map(too_little_space);
     for warning in written.warnings.into_iter().chain(too_small) {
         io.say(&format!("{}\n", warning.render(colors.stderr)));
@@ -62,13 +62,13 @@ pub(crate) fn run(args: &GenerateArgs, io: &mut Io<'_>, colors: Colors) -> Resul
     Ok(Exit::Clean)
 }
 
-/// The plan for `vmdisk apply` with the text of its form; the inner error is a finding, or a request that cannot be met.
+/// The spec and the plan for `vmdisk apply` with the text of its form; the inner error is a finding, or a request that cannot be met.
 pub(crate) fn make(
     args: &PlanArgs,
     to: GenerateForm,
     io: &mut Io<'_>,
     colors: Colors,
-) -> Result<Result<(Plan, String), Stop>, Stop> {
+) -> Result<Result<(Spec, Plan, String), Stop>, Stop> {
     let (known, asked) = asked(args, io, colors)?;
     let nothing = Facts::default();
     let check = Check {
@@ -83,7 +83,7 @@ pub(crate) fn make(
         for warning in written.warnings {
             io.say(&format!("{}\n", warning.render(colors.stderr)));
         }
-        (plan, written.text)
+        (asked.spec, plan, written.text)
     }))
 }
 

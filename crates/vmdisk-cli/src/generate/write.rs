@@ -40,10 +40,7 @@ pub(crate) fn guest(
         warnings.extend(flushes_lost(domain));
         Some(Written { text, warnings })
     };
-    let options = |target| QemuOptions {
-        target,
-        ..QemuOptions::default()
-    };
+    let options = |target| QemuOptions { target };
     Ok(match form {
         GenerateForm::LibvirtXml => xml(write::planned_xml(plan).map_err(unwritable)?),
         GenerateForm::DiskXml => xml(write::disks_xml(domain).map_err(unwritable)?),
@@ -99,16 +96,11 @@ pub(super) fn refuse_secrets_of_libvirt(domain: &Domain) -> Result<(), Stop> {
 /// The options with the files of UEFI, as the facts name them, and how the file of the guest's variables is made.
 fn uefi(domain: &Domain, facts: &Facts) -> Option<(Vec<String>, Option<Message>)> {
     let arch = domain.architecture.unwrap_or(Architecture::X86_64);
-    let arch = match arch {
-        Architecture::I686 => "i386",
-        Architecture::Armv7l => "arm",
-        other => other.as_str(),
-    };
     let machine = domain
         .machine
         .as_ref()
         .filter(|_| domain.firmware == Some(Firmware::Efi))?;
-    let uefi = facts.uefi_of(arch, &machine.0)?;
+    let uefi = facts.uefi_of(arch.qemu_name(), &machine.0)?;
     let format = uefi.format.value()?;
     let drive = |unit: &str, path: &str| {
         let path = path.replace(',', ",,");
@@ -297,10 +289,7 @@ fn daemons_as_comments(domain: &Domain, target: Target) -> Result<String, Stop> 
     if !domain.disks.iter().any(is_served) {
         return Ok(String::new());
     }
-    let options = QemuOptions {
-        target,
-        ..QemuOptions::default()
-    };
+    let options = QemuOptions { target };
     let domain = with_flushes_by_daemons(domain);
     let line = write::qemu_command_line(&domain, &options).map_err(refused)?;
     let mut text = String::new();

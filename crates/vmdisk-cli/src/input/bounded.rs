@@ -1,14 +1,14 @@
 //! Reads files and streams up to a limit, because `/dev/zero` has no end. Nothing else in this crate opens a file to read it:
 //! `clippy.toml` disallows the functions of the standard library. What is read here, no output replaces.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read};
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, Read, Seek as _};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::time::Duration;
 
-use rustix::fs::OFlags;
+use rustix::fs::{FileType, OFlags};
 
 use crate::input::{used, watch};
 
@@ -18,11 +18,24 @@ pub(crate) const MAX_BYTES: u64 = 16 * 1024 * 1024;
 /// The time in which another program must open a named pipe for writing.
 const WRITER: Duration = Duration::from_secs(2);
 
+/// True if standard input is a pipe with unread bytes.
+pub(crate) fn has_unread_pipe() -> bool {
+    let stdin = io::stdin();
+    let is_pipe = rustix::fs::fstat(&stdin)
+        .is_ok_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::Fifo);
+    is_pipe && rustix::io::ioctl_fionread(&stdin).is_ok_and(|bytes| bytes > 0)
+}
+
 /// The bytes of a file that the caller named. A pipe, such as `<(…)` of a shell, is read to its end.
 pub(crate) fn named(path: &Path) -> io::Result<Vec<u8>> {
-    let kind = watch::look(path, || path.metadata())?.file_type();
-    if kind.is_file() {
-        return regular(path, MAX_BYTES);
+    let seen = watch::look(path, || {
+        let kind = path.metadata()?.file_type();
+        let file = kind.is_file().then(|| Regular::open(path)).transpose()?;
+        io::Result::Ok((kind, file))
+    });
+    let (kind, file) = seen?;
+    if let Some(file) = file {
+        return file.noted().contents(MAX_BYTES);
     }
     let path = path.to_owned();
     let file = match kind.is_fifo() {
@@ -36,17 +49,13 @@ pub(crate) fn named(path: &Path) -> io::Result<Vec<u8>> {
 
 /// The bytes of a regular file. Anything else is not opened, and no read waits.
 pub(crate) fn regular(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    contents(regular_file(path)?, limit)
+    Regular::look(path)?.noted().contents(limit)
 }
 
 /// The bytes of an open file.
 pub(crate) fn contents(file: File, limit: u64) -> io::Result<Vec<u8>> {
-    let length = file.metadata()?.len();
-    if length > limit {
-        return Err(too_large(limit));
-    }
-    let length = usize::try_from(length).unwrap_or_default();
-    up_to(limit, file, Vec::with_capacity(length + 1))
+    let metadata = file.metadata()?;
+    Regular { file, metadata }.contents(limit)
 }
 
 /// The bytes of a regular file as text.
@@ -57,30 +66,61 @@ pub(crate) fn text(path: &Path) -> io::Result<String> {
 
 /// Opens a regular file. Opening a device can have an effect, and opening a pipe would wait.
 pub(crate) fn regular_file(path: &Path) -> io::Result<File> {
-    let file = open_regular(path)?;
-    used::file(path);
-    Ok(file)
-}
-
-/// Opens a device, to ask whether it is a terminal.
-pub(crate) fn device(path: &Path) -> io::Result<File> {
-    open(path, OFlags::NONBLOCK | OFlags::NOCTTY)
+    Ok(Regular::look(path)?.noted().file)
 }
 
 /// As [`regular_file`], for a file that an output may replace.
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
-    let refuse = || Err(io::Error::other("not a regular file"));
-    watch::look(path, || {
-        if !path.metadata()?.is_file() {
-            return refuse();
-        }
-        // Another file may be there by now, and a file such as /proc/kmsg waits for more.
+    Ok(Regular::look(path)?.file)
+}
+
+/// An open regular file, with what its descriptor said of it.
+#[derive(Debug)]
+pub(crate) struct Regular {
+    pub(crate) file: File,
+    pub(crate) metadata: Metadata,
+}
+
+impl Regular {
+    /// Opens a file if its name leads to a regular one.
+    fn look(path: &Path) -> io::Result<Self> {
+        watch::look(path, || match path.metadata()?.is_file() {
+            true => Self::open(path),
+            false => Err(not_regular()),
+        })
+    }
+
+    /// Opens what was a regular file a moment ago. Another file may be there by now, and a file such as /proc/kmsg waits for
+    /// more.
+    fn open(path: &Path) -> io::Result<Self> {
         let file = open(path, OFlags::NONBLOCK | OFlags::NOCTTY)?;
-        match file.metadata()?.is_file() {
-            true => Ok(file),
-            false => refuse(),
+        let metadata = file.metadata()?;
+        match metadata.is_file() {
+            true => Ok(Regular { file, metadata }),
+            false => Err(not_regular()),
         }
-    })
+    }
+
+    /// Noted as read: no output replaces it.
+    fn noted(self) -> Self {
+        used::opened(&self.metadata);
+        self
+    }
+
+    /// The current content of the whole file.
+    pub(crate) fn contents(&self, limit: u64) -> io::Result<Vec<u8>> {
+        let length = self.metadata.len();
+        if length > limit {
+            return Err(too_large(limit));
+        }
+        let length = usize::try_from(length).unwrap_or_default();
+        (&self.file).rewind()?;
+        up_to(limit, &self.file, Vec::with_capacity(length + 1))
+    }
+}
+
+fn not_regular() -> io::Error {
+    io::Error::other("not a regular file")
 }
 
 /// True if an open file lies in a directory without links in its path, wherever the names that led to it now lead.

@@ -31,10 +31,15 @@ const BINARIES: &[(&[u8], &str, &str)] = &[
     (b"vhdxfile", "a vhdx image", IMAGE),
     (b"conectix", "a vhd image", IMAGE),
     (b"<<< Oracle VM", "a vdi image", IMAGE),
+    (b"<Envelope", OVF.0, OVF.1),
 ];
 
-const IMAGE: &str =
-    "`vmdisk image FILE` shows it; lint checks the XML or the command line of its guest";
+const IMAGE: &str = "`vmdisk facts FILE --format text` shows it; lint checks the XML or the command line of its guest";
+
+const OVF: (&str, &str) = (
+    "an OVF descriptor",
+    "`virt-v2v -i ova FILE -o local -os DIRECTORY` converts the guest; lint checks the XML that it writes",
+);
 
 const PROXMOX: (&str, &str) = (
     "a Proxmox VE configuration",
@@ -80,7 +85,7 @@ const TEXTS: &[(&[&str], &str, &str)] = &[
     (
         &["\nvirtualHW.version"],
         "a VMware configuration",
-        "name the XML or the command line of a QEMU guest",
+        "`virt-v2v -i vmx FILE -o local -os DIRECTORY` converts the guest; lint checks the XML that it writes",
     ),
     (
         &["- hosts:", "<domain"],
@@ -98,6 +103,16 @@ const TEXTS: &[(&[&str], &str, &str)] = &[
         "name the XML or the command line of the guest",
     ),
     (
+        &["virt-install "],
+        "a script of virt-install",
+        "`virt-install … --print-xml | vmdisk lint -` checks the guest that it defines",
+    ),
+    (
+        &["virsh attach-disk "],
+        "a script of virsh",
+        "`virsh attach-disk … --print-xml | vmdisk lint -` checks the disk, and `vmdisk lint --domain NAME` the guest",
+    ),
+    (
         &["apiVersion:", "\nkind:"],
         "a Kubernetes manifest",
         "name the XML or the command line of a guest",
@@ -113,6 +128,17 @@ pub(crate) fn of(bytes: &[u8]) -> Option<Message> {
     let has_all = |words: &[&str]| {
         text.as_ref()
             .is_some_and(|text| words.iter().all(|word| text.contains(word)))
+    };
+    // An XML declaration says nothing of the contents.
+    let bytes = match bytes.strip_prefix(b"<?xml".as_slice()) {
+        Some(rest) => {
+            let end = rest
+                .iter()
+                .position(|it| *it == b'>')
+                .map_or(&rest[..0], |end| &rest[end + 1..]);
+            end.trim_ascii_start()
+        }
+        None => bytes,
     };
     let mut binaries = BINARIES
         .iter()

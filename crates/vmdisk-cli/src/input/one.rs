@@ -55,6 +55,12 @@ pub(crate) fn say_what_is_missing(name: &str, documents: &[Document], io: &mut I
     let words = documents.iter().flat_map(Document::unknown_words);
     let words: BTreeSet<String> = words.map(|word| word.name.clone()).collect();
     io.say(&unknown_words(&words));
+    let values = documents.iter().flat_map(Document::unknown_values);
+    let values: BTreeSet<String> = values.map(|it| format!("`{}`", line(it))).collect();
+    if !values.is_empty() {
+        let values: Vec<String> = values.into_iter().take(8).collect();
+        io.say(&format!("not known in full: {}\n", values.join(", ")));
+    }
 }
 
 /// The numbers of the disks with a name, which is a target or the id of a device.

@@ -9,7 +9,7 @@ use vmdisk::{Document, ReadFailure};
 
 use crate::input::bounded::{self, MAX_BYTES};
 use crate::input::inputs::{Input, Origin};
-use crate::input::walk::extension_of;
+use crate::input::walk::{extension_of, may_be_script};
 use crate::input::{hints, used};
 use crate::render::message::{Message, MessagePlace, MessageText, SharedText};
 use crate::stop::plain;
@@ -38,7 +38,8 @@ fn unreadable(path: &Path, error: &io::Error) -> Box<Message> {
     Box::new(message.at(MessagePlace::new(path.display().to_string(), None)))
 }
 
-/// The bytes of an input that is read more than once; none if that fails, which is reported when the input is checked.
+/// The bytes of an input that is read more than once; none if that fails, which is reported when the input is checked. A
+/// pipe can be read only once, and that is when it is checked.
 pub(crate) fn again<'a>(
     number: usize,
     input: &Input,
@@ -46,12 +47,22 @@ pub(crate) fn again<'a>(
 ) -> Option<Cow<'a, [u8]>> {
     match read_before.get(&number) {
         Some(bytes) => Some(Cow::Borrowed(bytes)),
-        None => self::input(input).ok().map(Cow::Owned),
+        None => bounded::regular(&input.file, MAX_BYTES)
+            .ok()
+            .map(Cow::Owned),
     }
+}
+
+/// Refuses a command line in a language that is not read, by the name of its file.
+fn check_name(input: &Input, bytes: &[u8]) -> Result<(), Box<Message>> {
+    let end = extension_of(&input.file).and_then(|it| it.to_str());
+    end.map_or(Ok(()), |end| vmdisk::check_name(bytes, end))
+        .map_err(|failure| message(input, bytes, failure))
 }
 
 /// The document that the bytes hold. No output replaces a disk of its guest.
 pub(crate) fn document(input: &Input, bytes: &[u8]) -> Result<Document, Box<Message>> {
+    check_name(input, bytes)?;
     let document = vmdisk::read_bytes_with_values(bytes, &input.values);
     document
         .and_then(|document| with_formats(input, document))
@@ -61,6 +72,7 @@ pub(crate) fn document(input: &Input, bytes: &[u8]) -> Result<Document, Box<Mess
 
 /// As [`document`], for a document that is not written, and without a note of its disks: that takes 5 % of a run.
 pub(crate) fn document_to_lint(input: &Input, bytes: &[u8]) -> Result<Document, Box<Message>> {
+    check_name(input, bytes)?;
     let document = vmdisk::read_to_lint(bytes, &input.values);
     let document = document.and_then(|document| with_formats(input, document));
     document.map_err(|failure| message(input, bytes, failure))
@@ -117,6 +129,30 @@ pub(crate) fn message(input: &Input, bytes: &[u8], failure: ReadFailure) -> Box<
 /// as if they were meant to: a file that is broken before its first element must not pass for one
 /// without disks.
 pub(crate) fn is_ours(path: &Path, bytes: &[u8]) -> bool {
+    what_is(path, bytes) == Content::Ours
+}
+
+/// What a file that was found in a directory holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    Ours,
+    /// A script or another text that names QEMU and has no start that is read.
+    NamesQemu,
+    Foreign,
+}
+
+impl Content {
+    const fn of(is_ours: bool) -> Self {
+        if is_ours {
+            Content::Ours
+        } else {
+            Content::Foreign
+        }
+    }
+}
+
+/// What a file that was found in a directory holds; see [`is_ours`].
+pub(crate) fn what_is(path: &Path, bytes: &[u8]) -> Content {
     let text = match (wide(bytes), std::str::from_utf8(bytes)) {
         (Some(text), _) => text.into(),
         (None, Ok(text)) => Cow::Borrowed(text),
@@ -126,13 +162,23 @@ pub(crate) fn is_ours(path: &Path, bytes: &[u8]) -> bool {
     let has_extension = |name: &str| {
         extension_of(path).is_some_and(|extension| extension.eq_ignore_ascii_case(name))
     };
-    if has_extension("yaml") || has_extension("yml") {
-        return vmdisk::is_spec(&text);
+    let is_yaml = has_extension("yaml") || has_extension("yml");
+    if is_yaml && vmdisk::is_spec(&text) {
+        return Content::Ours;
+    }
+    if may_be_script(path) {
+        let names_qemu = text.contains("qemu-system-") || text.contains("qemu-kvm");
+        let may_start = names_qemu || !is_yaml && text.contains("kvm");
+        return match may_start && vmdisk::is_command_line(&text) {
+            true if vmdisk::read(&text).is_ok() => Content::Ours,
+            _ if names_qemu => Content::NamesQemu,
+            _ => Content::Foreign,
+        };
     }
     if !has_extension("xml") {
-        return vmdisk::is_command_line(&text);
+        return Content::of(vmdisk::is_command_line(&text));
     }
-    match vmdisk::sniff(&text) {
+    Content::of(match vmdisk::sniff(&text) {
         kind if kind.is_readable() => true,
         vmdisk::RootKind::NotXml => text.contains("<domain") || text.contains("<disk"),
         vmdisk::RootKind::Domain
@@ -146,7 +192,7 @@ pub(crate) fn is_ours(path: &Path, bytes: &[u8]) -> bool {
         | vmdisk::RootKind::DomainBackup
         | vmdisk::RootKind::OtherLibvirt(_)
         | vmdisk::RootKind::Foreign => false,
-    }
+    })
 }
 
 /// The text of a file in UTF-16, recognised by its mark or its first characters.

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use vmdisk::{RootKind, Storage};
 
-use crate::input::bounded::{self, MAX_BYTES};
 use crate::input::inputs::Input;
 use crate::input::read;
 use crate::sanitize;
@@ -15,13 +14,9 @@ use crate::stop::Stop;
 /// cannot be read is complained about when it is checked.
 pub(crate) fn among(inputs: &[Input], read_before: &BTreeMap<usize, Vec<u8>>) -> Storage {
     let mut storage = Storage::default();
-    for (number, input) in inputs.iter().enumerate() {
-        if let Some(bytes) = read_before.get(&number) {
-            add(&mut storage, bytes);
-        // A pipe can be read only once, and that is when it is checked.
-        } else if let Ok(bytes) = bounded::regular(&input.file, MAX_BYTES) {
-            add(&mut storage, &bytes);
-        }
+    let all = inputs.iter().enumerate();
+    for bytes in all.filter_map(|(number, input)| read::again(number, input, read_before)) {
+        add(&mut storage, &bytes);
     }
     storage
 }
@@ -42,10 +37,8 @@ pub(crate) fn of_files(files: &[PathBuf]) -> Result<Storage, Stop> {
 }
 
 /// Adds what the bytes of one file say; false if they are not about storage.
-fn add(storage: &mut Storage, bytes: &[u8]) -> bool {
-    let is_storage = std::str::from_utf8(bytes)
-        .is_ok_and(|text| matches!(vmdisk::sniff(text), RootKind::Pool | RootKind::Volume));
-    if is_storage
+pub(crate) fn add(storage: &mut Storage, bytes: &[u8]) -> bool {
+    if is_storage(bytes)
         && let Ok(document) = vmdisk::read_bytes(bytes)
         && let Some(item) = document.storage()
     {
@@ -53,6 +46,12 @@ fn add(storage: &mut Storage, bytes: &[u8]) -> bool {
         return true;
     }
     false
+}
+
+/// True for a pool or a volume.
+pub(crate) fn is_storage(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes)
+        .is_ok_and(|text| matches!(vmdisk::sniff(text), RootKind::Pool | RootKind::Volume))
 }
 
 #[cfg(test)]

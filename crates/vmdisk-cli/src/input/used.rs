@@ -15,30 +15,54 @@ use crate::input::watch;
 /// The time in which the mounts of all files must answer.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Nobody looks at the paths before an output has to be written. They are compared as bytes, which takes a tenth of the time.
-static USED: Mutex<BTreeSet<OsString>> = Mutex::new(BTreeSet::new());
+/// What the run uses.
+struct Used {
+    /// The files that were opened, by device and inode.
+    opened: BTreeSet<(u64, u64)>,
+    /// Paths at which nobody looks before an output has to be written. They are compared as bytes, which takes a tenth of the
+    /// time.
+    paths: BTreeSet<OsString>,
+}
 
-fn used() -> MutexGuard<'static, BTreeSet<OsString>> {
+static USED: Mutex<Used> = Mutex::new(Used {
+    opened: BTreeSet::new(),
+    paths: BTreeSet::new(),
+});
+
+fn used() -> MutexGuard<'static, Used> {
     USED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Notes a file that is read, or looked at by other means.
+/// Notes an open file that is read, as its descriptor describes it.
+pub(crate) fn opened(file: &Metadata) {
+    used().opened.insert(identity(file));
+}
+
+/// Notes a file that will be read, or is looked at by other means.
 pub(crate) fn file(path: &Path) {
-    used().insert(path.as_os_str().to_owned());
+    used().paths.insert(path.as_os_str().to_owned());
+}
+
+fn identity(file: &Metadata) -> (u64, u64) {
+    (file.dev(), file.ino())
 }
 
 /// Notes the disks of a guest.
 pub(crate) fn disks(domain: &Domain) {
     let paths = vmdisk::facts_needed(domain).paths;
-    used().extend(paths.into_iter().map(OsString::from));
+    used().paths.extend(paths.into_iter().map(OsString::from));
 }
 
 /// True if an existing file is one that this run uses, or if one of those is on a mount that does not answer.
 pub(crate) fn contains(output: &Metadata) -> bool {
-    let identity = (output.dev(), output.ino());
-    let used = used().clone();
-    let is_same = move |file: OsString| {
-        fs::metadata(file).is_ok_and(|file| (file.dev(), file.ino()) == identity)
-    };
-    watch::within(TIMEOUT, move || used.into_iter().any(is_same)).unwrap_or(true)
+    let output = identity(output);
+    let used = used();
+    if used.opened.contains(&output) {
+        return true;
+    }
+    let paths = used.paths.clone();
+    drop(used);
+    let is_same =
+        move |file: OsString| fs::metadata(file).is_ok_and(|file| identity(&file) == output);
+    watch::within(TIMEOUT, move || paths.into_iter().any(is_same)).unwrap_or(true)
 }

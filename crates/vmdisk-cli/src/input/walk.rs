@@ -21,11 +21,27 @@ pub(crate) struct Found {
 }
 
 /// Ends of the names of files that may hold a guest.
-const EXTENSIONS: [&str; 6] = ["xml", "args", "cmdline", "cfg", "yaml", "yml"];
+pub(crate) const EXTENSIONS: [&str; 6] = ["xml", "args", "cmdline", "cfg", "yaml", "yml"];
+
+/// Ends of the names of files that may start QEMU: scripts, makefiles, units, and documentation with commands.
+pub(crate) const SCRIPTS: [&str; 10] = [
+    "adoc", "bash", "hcl", "just", "ksh", "md", "mk", "rst", "service", "sh",
+];
+
+/// Names of such files. Those without an end are looked into as well.
+pub(crate) const NAMES: [&str; 6] = [
+    "Containerfile",
+    "Dockerfile",
+    "GNUmakefile",
+    "Makefile",
+    "justfile",
+    "makefile",
+];
 
 /// Ends of the names of templates.
-const TEMPLATES: [&str; 8] = [
-    "erb", "in", "j2", "jinja", "jinja2", "template", "tmpl", "tpl",
+pub(crate) const TEMPLATES: [&str; 13] = [
+    "ejs", "erb", "gotmpl", "hbs", "in", "j2", "jinja", "jinja2", "mustache", "template", "tftpl",
+    "tmpl", "tpl",
 ];
 
 /// The end of a file's name, without that of a template: `xml` of `vm.xml.j2`.
@@ -99,11 +115,22 @@ fn keep_links_below(directory: &Path, mut links: Vec<PathBuf>, found: &mut Found
 }
 
 fn has_wanted_name(name: &OsStr) -> bool {
-    extension_of(Path::new(name)).is_some_and(|extension| {
-        EXTENSIONS
-            .iter()
-            .any(|known| extension.eq_ignore_ascii_case(known))
+    let path = Path::new(name);
+    let is_named = NAMES.iter().any(|known| name == *known);
+    let has_no_end = path.extension().is_none();
+    is_named || has_no_end || has_known_end(path, &[&EXTENSIONS, &SCRIPTS])
+}
+
+fn has_known_end(path: &Path, lists: &[&[&str]]) -> bool {
+    extension_of(path).is_some_and(|extension| {
+        let mut known = lists.iter().copied().flatten();
+        known.any(|known| extension.eq_ignore_ascii_case(known))
     })
+}
+
+/// True unless a file has the end of one that only holds a guest.
+pub(crate) fn may_be_script(path: &Path) -> bool {
+    !has_known_end(path, &[&["xml", "args", "cmdline", "cfg"]])
 }
 
 #[cfg(test)]
@@ -123,7 +150,7 @@ mod tests {
             "a.XML",
             "sub/m.xml",
             "build/x.xml",
-            "notes.txt",
+            "notes.odt",
             ".hidden.xml",
         ] {
             fs::write(root.join(name), "<domain/>").unwrap();
@@ -143,6 +170,48 @@ mod tests {
             ]
         );
         assert!(found.trouble.is_empty());
+    }
+
+    #[test]
+    fn the_hook_and_the_guide_have_the_same_names() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let hook = fs::read_to_string(root.join(".pre-commit-hooks.yaml")).unwrap();
+        let guide = fs::read_to_string(root.join("docs/lint.md")).unwrap();
+        let join = |list: &[&str]| list.join("|");
+        let ends = [join(&EXTENSIONS), join(&SCRIPTS)].join("|");
+        let expected = format!(
+            "files: '(\\.({ends})(\\.({}))?|(^|/)({}))$'",
+            join(&TEMPLATES),
+            join(&NAMES)
+        );
+        assert!(hook.contains(&expected), "expected {expected}");
+        let ends = EXTENSIONS.iter().chain(&SCRIPTS).chain(&TEMPLATES);
+        let ends = ends.map(|end| format!("`.{end}`"));
+        for name in ends.chain(NAMES.iter().map(|name| format!("`{name}`"))) {
+            assert!(guide.contains(&name), "docs/lint.md does not name {name}");
+        }
+    }
+
+    #[test]
+    fn the_editor_opens_each_of_these_files() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let guide = fs::read_to_string(root.join("docs/editor.md")).unwrap();
+        let line = guide.lines().find(|line| line.contains("filetypes = {"));
+        let line = line.unwrap();
+        for end in EXTENSIONS.iter().chain(&SCRIPTS).chain(&NAMES) {
+            let kind = match *end {
+                "adoc" => "asciidoc",
+                "args" | "bash" | "cmdline" | "ksh" => "sh",
+                "Containerfile" | "Dockerfile" => "dockerfile",
+                "GNUmakefile" | "Makefile" | "makefile" | "mk" => "make",
+                "justfile" => "just",
+                "md" => "markdown",
+                "service" => "systemd",
+                "yml" => "yaml",
+                end => end,
+            };
+            assert!(line.contains(&format!("'{kind}'")), "{end}: {line}");
+        }
     }
 
     #[cfg(unix)]

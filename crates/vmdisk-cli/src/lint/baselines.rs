@@ -4,9 +4,10 @@ use crate::args::{BaselineArgs, BaselineCommand, BaselineInputArgs, LintArgs, Li
 use crate::baseline::report;
 use crate::baseline::task::BaselineTask;
 use crate::color::Colors;
-use crate::config::settings;
+use crate::config::settings::{self, Plan};
 use crate::exit::Exit;
-use crate::input::inputs;
+use crate::input::hypervisor::Added;
+use crate::input::inputs::{self, Inputs};
 use crate::io::Io;
 use crate::lint::check;
 use crate::lint::mode::Mode;
@@ -57,7 +58,26 @@ fn prune(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop>
             .iter_mut()
             .for_each(|settings| settings.baseline = Some(path.clone()));
     }
-    check(args, Mode::Report, &plan, &inputs, Vec::new(), io, colors)
+    report_on(args, &plan, &inputs, io, colors)
+}
+
+/// Checks the files; a baseline has no guests that are not files.
+fn report_on(
+    args: &LintArgs,
+    plan: &Plan,
+    inputs: &Inputs,
+    io: &mut Io<'_>,
+    colors: Colors,
+) -> Result<Exit, Stop> {
+    check(
+        args,
+        Mode::Report,
+        plan,
+        inputs,
+        Added::default(),
+        io,
+        colors,
+    )
 }
 
 /// Writes the findings of all inputs to a baseline.
@@ -72,7 +92,7 @@ fn create(mut args: LintArgs, force: bool, io: &mut Io<'_>, colors: Colors) -> R
         .iter_mut()
         .for_each(|settings| settings.baseline = None);
     args.output = Some(path.clone());
-    let exit = check(&args, Mode::Report, &plan, &inputs, Vec::new(), io, colors)?;
+    let exit = report_on(&args, &plan, &inputs, io, colors)?;
     io.say(&format!("wrote {}\n", line(&path.display().to_string())));
     Ok(exit)
 }

@@ -17,9 +17,8 @@ use crate::report::input::InputReport;
 fn failing<'a>(args: &LintArgs, input: &'a InputReport) -> Option<&'a UncheckedRules> {
     match args.fail_on_unchecked? {
         FailOnUnchecked::WithFacts if !input.has_facts => None,
-        FailOnUnchecked::Always | FailOnUnchecked::WithFacts => {
-            input.unchecked_rules().filter(|rules| rules.lack_input())
-        }
+        FailOnUnchecked::WithFacts => input.unchecked_rules().filter(|rules| rules.lack_facts()),
+        FailOnUnchecked::Always => input.unchecked_rules().filter(|rules| rules.lack_input()),
     }
 }
 

@@ -14,8 +14,9 @@ mod trial;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::num::NonZero;
+use std::sync::atomic::AtomicUsize;
 
-use vmdisk::FixScope;
+use vmdisk::{Facts, FixScope};
 
 use crate::age::{self, OldFacts};
 use crate::args::{LintArgs, LintFormat};
@@ -28,8 +29,11 @@ use crate::config::{NAME, absolute};
 use crate::exit::Exit;
 use crate::input::companions::Companions;
 use crate::input::complaints::complaints;
+use crate::input::hypervisor::virsh::Virsh;
+use crate::input::hypervisor::whose::LibvirtHost;
+use crate::input::hypervisor::{self, Added};
 use crate::input::inputs::{self, Input, Inputs, Origin};
-use crate::input::{documents, hypervisor, used};
+use crate::input::{documents, used};
 use crate::io::Io;
 use crate::output::{Stream, deliver};
 use crate::render::message::Message;
@@ -63,7 +67,8 @@ pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
         .files
         .extend(given.map(|(name, bytes)| Input::new(name, Origin::Given(bytes))));
     inputs.set(&args.values);
-    let guests = hypervisor::add(&args.guests, &mut inputs, io)?;
+    let mut added = hypervisor::add(&args.guests, &mut inputs, io)?;
+    added.virsh = added.virsh.or_else(|| args.virsh.clone());
     let plan = settings::plan(args, &mut inputs)?;
     if args.show_files {
         return show_files::run(&inputs, io, colors);
@@ -80,7 +85,7 @@ pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
             ));
         }
     }
-    check(args, mode, &plan, &inputs, guests, io, colors)
+    check(args, mode, &plan, &inputs, added, io, colors)
 }
 
 /// Checks all inputs, and writes the results.
@@ -89,13 +94,14 @@ fn check(
     mode: Mode,
     plan: &Plan,
     inputs: &Inputs,
-    mut failed: Vec<InputReport>,
+    added: Added,
     io: &mut Io<'_>,
     colors: Colors,
 ) -> Result<Exit, Stop> {
+    let Added { mut failed, virsh } = added;
     let try_qemu = args.try_qemu.as_deref();
     let tester = try_qemu.map(trial::Tester::new).transpose()?;
-    let (mut sources, read_before) = load(plan, args, inputs, io, colors)?;
+    let (mut sources, read_before) = load(plan, args, inputs, virsh.as_ref(), io, colors)?;
     failed.extend(sources.failed());
     let fleets = sources.fleets(plan);
     let baselines = known::read(plan)?;
@@ -130,6 +136,7 @@ fn check(
         says_once: args.task == BaselineTask::Use,
         stream: is_printed.then_some(&renderers[0]),
         threads: threads(args, inputs.files.len()),
+        unread: AtomicUsize::new(0),
     };
     let stream = is_printed.then(|| Stream::new(io));
     let (mut tally, mut ending) = (Tally::default(), Ending::default());
@@ -138,6 +145,7 @@ fn check(
         ending.add(args, mode, report);
     };
     let (reports, fixed) = gather(&run, inputs, guests, failed, stream, &mut count)?;
+    tally.summary.unread = run.unread.into_inner();
     let classes = sources.classes(&tally.host_lists);
     for renderer in &mut renderers {
         renderer.view.classes = classes.as_ref();
@@ -251,11 +259,15 @@ fn load(
     plan: &Plan,
     args: &LintArgs,
     inputs: &Inputs,
+    virsh: Option<&Virsh>,
     io: &mut Io<'_>,
     colors: Colors,
 ) -> Result<(Sources, BTreeMap<usize, Vec<u8>>), Stop> {
     let mut sources = Sources::load(plan, args, io, colors)?;
     refuse_to_overwrite(args, inputs, &sources)?;
+    if let Some(virsh) = virsh {
+        refuse_facts_of_others(plan, args, &sources, virsh)?;
+    }
     if args.max_facts_age.is_some() && sources.files.is_empty() {
         return Err(Stop::new("--max-facts-age needs facts")
             .help("name them with --facts FILE, or as `facts` in vmdisk.toml"));
@@ -266,6 +278,28 @@ fn load(
         sources.collect(&wanted);
     }
     Ok((sources, read_before))
+}
+
+/// The guests of a libvirt are judged by the facts of the host that it runs them on, unless `--host` names another one.
+fn refuse_facts_of_others(
+    plan: &Plan,
+    args: &LintArgs,
+    sources: &Sources,
+    virsh: &Virsh,
+) -> Result<(), Stop> {
+    let with_facts = plan.sources.iter().zip(&sources.list);
+    let with_facts = with_facts.filter(|(source, _)| source.host.is_none());
+    let facts: Vec<&Facts> = with_facts.filter_map(|(_, it)| it.host.facts()).collect();
+    if facts.is_empty() && !args.host.live {
+        return Ok(());
+    }
+    let host = LibvirtHost::ask(virsh)?;
+    if args.host.live {
+        host.refuse_live()?;
+    }
+    facts
+        .into_iter()
+        .try_for_each(|facts| host.refuse_facts(facts))
 }
 
 /// Statistics have no places, and every output has a file of its own.

@@ -10,12 +10,12 @@ use crate::baseline::key::Keys;
 use crate::baseline::task::BaselineTask;
 use crate::color::Colors;
 use crate::input::complaints::skipped;
-use crate::input::inputs::Inputs;
+use crate::input::inputs::{Input, Inputs, Origin};
 use crate::io::Io;
 use crate::lint::ending::messages;
 use crate::lint::mode::Mode;
 use crate::lint::run::ReportNeeds;
-use crate::output::{deliver, deliver_with};
+use crate::output::{deliver_exact, deliver_with};
 use crate::render::View;
 use crate::render::renderer::{Content, Renderer};
 use crate::render::summary::{Missed, Summary};
@@ -108,7 +108,7 @@ pub(crate) fn write(
         deliver_with(io, Some(path), |out| renderer.write(run, out))?;
     }
     if let Some(text) = fixed {
-        deliver(io, None, text)?;
+        deliver_exact(io, None, text)?;
     }
     let write = |out: &mut dyn Write| renderers[0].write(run, out);
     match (fixed, &args.output) {
@@ -159,10 +159,14 @@ fn say_summary(
 ) {
     if summary.counts.inputs == 0 {
         io.say(&format!("{}\n", line(&why_nothing(args, inputs))));
+        io.say(&summary.unread_files());
         return;
     }
     io.say(&match mode {
-        Mode::Report | Mode::Fix(_) | Mode::Allow => summary.text(!args.cannot_fix),
+        Mode::Report | Mode::Fix(_) | Mode::Allow => {
+            let is_given = |it: &Input| matches!(it.origin, Origin::Given(_));
+            summary.text(!args.cannot_fix && !inputs.files.iter().all(is_given))
+        }
         Mode::Diff(_) => summary.would_fix(),
     });
     if mode == Mode::Allow
@@ -185,9 +189,6 @@ fn why_nothing(args: &LintArgs, inputs: &Inputs) -> String {
     let mut reasons = Vec::new();
     if args.guests.running {
         reasons.push("no QEMU is running on this host".to_owned());
-    }
-    if args.guests.all_domains {
-        reasons.push("libvirt has no guests".to_owned());
     }
     let excluded = inputs.searches.iter().flat_map(|one| &one.excluded);
     if let Some((_, by)) = excluded.clone().next() {

@@ -40,14 +40,14 @@ impl Parts {
                 let text = span.slice(&text).unwrap_or_default();
                 let mut part = DocumentReport::default();
                 part.domain.clone_from(&report.domain);
-                part.lines = LineIndex::new(text);
-                text.clone_into(&mut part.text);
+                part.lines = LineIndex::new(text).into();
+                part.text = text.into();
                 InputReport::new(path, Ok(part))
             })
             .collect();
         let own = self.own.slice(&text).unwrap_or_default();
-        report.lines = LineIndex::new(own);
-        report.text = own.to_owned();
+        report.lines = LineIndex::new(own).into();
+        report.text = own.into();
         for finding in std::mem::take(&mut report.findings) {
             self.deal(finding, report, &mut checked, |report| &mut report.findings);
         }

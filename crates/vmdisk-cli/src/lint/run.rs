@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use vmdisk::model::Scope;
 use vmdisk::report::DocumentReport;
 use vmdisk::trace::{HostTrace, trace_linted};
-use vmdisk::{Document, LintOptions, LintReport, Severity};
+use vmdisk::{Document, LintInput, LintOptions, LintReport, Severity};
 
 use crate::atomic::{self, ReplaceError};
 use crate::baseline::known::Baseline;
@@ -17,7 +18,8 @@ use crate::input::bounded::{self, MAX_BYTES};
 use crate::input::companions::Companions;
 use crate::input::config_files::{self, DocumentWithFiles};
 use crate::input::inputs::{Input, Origin};
-use crate::input::{read, used};
+use crate::input::read::{self, Content};
+use crate::input::used;
 use crate::lint::guests::Compared;
 use crate::lint::mode::Mode;
 use crate::lint::parts::Parts;
@@ -80,6 +82,8 @@ pub(crate) struct Run<'a> {
     /// The report that is printed during the run.
     pub(crate) stream: Option<&'a Renderer<'a>>,
     pub(crate) threads: usize,
+    /// The number of files that name QEMU and were not read.
+    pub(crate) unread: AtomicUsize,
 }
 
 impl Run<'_> {
@@ -169,9 +173,14 @@ impl Task<'_> {
         let mut result = InputResult::default();
         let report = match run.companions.bytes(self.number) {
             Ok(bytes) => {
-                let is_found = matches!(input.origin, Origin::Found(_));
-                if is_found && !read::is_ours(&input.file, &bytes) {
-                    return None;
+                if matches!(input.origin, Origin::Found(_)) {
+                    let content = read::what_is(&input.file, &bytes);
+                    let is_unread = content == Content::NamesQemu;
+                    run.unread
+                        .fetch_add(usize::from(is_unread), Ordering::Relaxed);
+                    if content != Content::Ours {
+                        return None;
+                    }
                 }
                 // Where files are fixed, each is on its own.
                 if run.mode == Mode::Report && run.companions.is_named(input, &bytes) {
@@ -192,9 +201,10 @@ impl Task<'_> {
         let parts = Parts::of(self.input, &document);
         let options = &self.job.options;
         let found = match compared {
-            Compared::Conflicts(others) => vmdisk::lint_beside(&document, options, others),
-            Compared::HostsUnknown => vmdisk::guests_not_compared(options),
+            Compared::Conflicts(others) => LintInput::Beside(&document, others),
+            Compared::HostsUnknown => LintInput::BesideUnknown(&document),
         };
+        let found = vmdisk::lint(found, options);
         let (report, mut reports) = self.split(document, found, parts);
         reports.insert(0, report);
         let continued = reports.iter_mut();
@@ -284,7 +294,7 @@ impl Task<'_> {
                 let outcome = tester.run(&document).map_err(|why| {
                     self.failure(Message::error(format!("could not be tried: {why}")))
                 })?;
-                vmdisk::lint_after_trial(&document, &job.options, &outcome)
+                vmdisk::lint(LintInput::Tried(&document, &outcome), &job.options)
             }
             None => vmdisk::lint(&document, &job.options),
         };
@@ -457,6 +467,7 @@ mod tests {
                 view: View::everything(),
             }),
             threads: 1,
+            unread: AtomicUsize::new(0),
         };
         let mut results = Vec::new();
         let taken = run.each(&mut |_, one| {

@@ -137,7 +137,7 @@ impl FileSettings for Files<'_, '_> {
 
     fn fix(&mut self, path: &Path, text: &str) -> Option<String> {
         let fixed = self.with_options(path, |options| vmdisk::fix(text, options, FixScope::Safe));
-        Some(fixed.ok()??.ok()?.document.text)
+        Some(fixed.ok()??.ok()?.document.text.to_string())
     }
 
     fn target(&mut self, path: &Path) -> Target {

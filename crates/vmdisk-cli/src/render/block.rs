@@ -6,7 +6,7 @@ use vmdisk_source::{Edit, LineIndex, Position, Span};
 
 use crate::render::window::{Window, excerpt, shown_part};
 use crate::sanitize;
-use vmdisk_source::secrets::{Secrets, mask, mask_message};
+use vmdisk_source::secrets::{Secrets, mask};
 
 /// Further places shown at most; the rest is counted.
 const MAX_RELATED: usize = 6;
@@ -154,9 +154,8 @@ impl Block<'_> {
     }
 }
 
-/// One line of text without secrets and without what acts on a terminal.
 fn line(text: &str) -> String {
-    sanitize::line(&mask_message(text)).into_owned()
+    sanitize::line(text).into_owned()
 }
 
 /// The text of an edit, without secrets and with what acts on a terminal replaced.

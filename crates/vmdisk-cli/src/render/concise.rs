@@ -9,7 +9,6 @@ use crate::render::message::Message;
 use crate::render::{View, page_url};
 use crate::report::input::InputReport;
 use crate::sanitize::line;
-use vmdisk_source::secrets::mask_message;
 
 /// The findings of one file: `path:line:column: severity[rule]: title`.
 pub(crate) fn file(input: &InputReport, view: &View<'_>) -> String {
@@ -38,7 +37,6 @@ pub(crate) fn failure(path: &str, message: &Message) -> String {
     for note in &message.notes {
         text.push_str(&format!(" ({note})"));
     }
-    let text = mask_message(&text);
     format!("{}:{at} error: {}\n", line(path), line(&text))
 }
 

@@ -8,18 +8,18 @@ use std::path::Path;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use vmdisk::report::{Counts, DocumentReport};
-use vmdisk::{Applicability, Diagnostic, Severity};
+use vmdisk::{Diagnostic, Severity};
 
 use crate::clock;
 use crate::render::message::Message;
 use crate::render::statistics::Statistics;
-use crate::render::{View, page_url};
+use crate::render::{View, fix_command, page_url};
 use crate::report::diff;
 use crate::report::input::{InputReport, confidence_note, unwritten_note};
 use crate::report::run::RunReport;
 use crate::sanitize::{line, lines};
 use crate::trace::svg;
-use vmdisk_source::secrets::{mask, mask_message};
+use vmdisk_source::secrets::mask;
 
 const STYLE: &str = include_str!("page.css");
 
@@ -42,7 +42,8 @@ fn is_clean(input: &InputReport, view: &View<'_>) -> bool {
 
 /// A table with the number of findings of each rule.
 fn statistics(run: RunReport<'_>, view: &View<'_>) -> Markup {
-    let Statistics { rules, .. } = Statistics::of(run.tally, view);
+    let Statistics { mut rules, .. } = Statistics::of(run.tally, view);
+    rules.sort_by_key(|count| Reverse(count.severity.parse::<Severity>().ok()));
     html! {
         @if !rules.is_empty() {
             table {
@@ -250,10 +251,9 @@ fn finding_of(
     }
 }
 
-/// A text in one line, without secrets. What stands between back-ticks is code.
+/// A text in one line. What stands between back-ticks is code.
 fn said(text: &str) -> Markup {
-    let text = mask_message(text);
-    let text = line(&text);
+    let text = line(text);
     let parts: Vec<&str> = text.split('`').collect();
     let is_code = |number: usize| number % 2 == 1 && number + 1 < parts.len();
     html! {
@@ -271,19 +271,17 @@ fn fix(path: &str, report: &DocumentReport, finding: &Diagnostic) -> Markup {
     let Some(fix) = &finding.fix else {
         return html! {};
     };
-    let command = match fix.applicability {
-        Applicability::Safe => "vmdisk lint --fix",
-        Applicability::Unsafe => "vmdisk lint --fix --unsafe-fixes",
-    };
+    let command = fix_command(path, fix.applicability);
     let (text, lines_of) = (&report.text, &report.lines);
     let diff = diff::of_edits(Path::new(path), text, lines_of, &fix.edits, mask);
     html! {
         @match diff {
-            None => { p { code { (command) } " fixes it" } }
+            None => { @if let Some(command) = command { p { code { (command) } " fixes it" } } }
             Some(diff) => {
-                p { code { (command) } " changes:" }
+                @if let Some(command) = command { p { code { (command) } " changes:" } }
                 pre {
-                    @for text in lines(&diff).lines() {
+                    // git ends a name with a space by a tab.
+                    @for text in lines(&diff.replace("\t\n", "\n")).lines() {
                         @let class = match text.as_bytes().first() {
                             Some(b'+') => "added",
                             Some(b'-') => "removed",

@@ -1,11 +1,11 @@
 //! Findings for people, in rustc's style.
 
 use vmdisk::report::DocumentReport;
-use vmdisk::{AllowedBy, Applicability, Diagnostic, Severity};
+use vmdisk::{AllowedBy, Diagnostic, Severity};
 use vmdisk_source::secrets::Secrets;
 
 use crate::render::block::{Block, Heading, Quoted};
-use crate::render::{View, page_url};
+use crate::render::{View, fix_command, page_url};
 use crate::report::input::{InputReport, confidence_note, unwritten_note};
 
 /// The findings of one file; blocks end with an empty line.
@@ -65,15 +65,16 @@ fn block(
     let help = if allowed_by.is_some() {
         None
     } else {
-        let how = fix.as_ref().filter(|_| view.suggests_fix);
-        let how = how.map(|fix| match fix.applicability {
-            Applicability::Safe => "`--fix` does this",
-            Applicability::Unsafe => "`--fix --unsafe-fixes` does this",
+        let fix = fix.as_ref().filter(|_| view.suggests_fix);
+        let how = fix.and_then(|fix| fix_command(path, fix.applicability));
+        let how = how.map(|command| match command.strip_prefix("vmdisk lint ") {
+            Some(options) => format!("`{options}` does this"),
+            None => format!("with `{command}`"),
         });
         match (help, how) {
             (Some(help), Some(how)) => Some(format!("{help} ({how})")),
             (Some(help), None) => Some(help.clone()),
-            (None, Some(how)) => Some(how.to_owned()),
+            (None, Some(how)) => Some(how),
             (None, None) => None,
         }
     };

@@ -20,8 +20,10 @@ pub(crate) mod uri;
 pub(crate) mod window;
 mod xml;
 
-use vmdisk::{Diagnostic, Severity};
+use vmdisk::plan::shell_word;
+use vmdisk::{Applicability, Diagnostic, Severity};
 
+use crate::input::hypervisor::NotAFile;
 use crate::report::input::InputReport;
 use vmdisk::report::Classes;
 
@@ -29,6 +31,16 @@ use vmdisk::report::Classes;
 pub(crate) fn page_url(rule: &str) -> String {
     let repository = env!("CARGO_PKG_REPOSITORY");
     format!("{repository}/blob/main/docs/rules/{rule}.md")
+}
+
+/// The command that applies a fix to an input. A process has none: its command line comes from elsewhere.
+pub(crate) fn fix_command(path: &str, applicability: Applicability) -> Option<String> {
+    match (NotAFile::of(path), applicability) {
+        (Some(NotAFile::Domain(name)), _) => Some(format!("vmdisk edit {}", shell_word(name))),
+        (Some(NotAFile::Process), _) => None,
+        (None, Applicability::Safe) => Some("vmdisk lint --fix".to_owned()),
+        (None, Applicability::Unsafe) => Some("vmdisk lint --fix --unsafe-fixes".to_owned()),
+    }
 }
 
 /// What of a report is shown, and how.

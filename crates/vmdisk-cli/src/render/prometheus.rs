@@ -24,7 +24,11 @@ pub(crate) fn write(
     let mut samples: BTreeMap<Labels<'_>, usize> = BTreeMap::new();
     let only = run.host.unwrap_or_default();
     let mut count = |labels, number| *samples.entry(labels).or_default() += number;
-    for (kind, number) in run.tally.kinds().filter(|_| statistics) {
+    for (kind, number) in run
+        .tally
+        .kinds()
+        .filter(|(kind, _)| statistics && !kind.is_allowed)
+    {
         let (rule, severity) = (kind.rule, kind.severity.as_str());
         match classes {
             Some(classes) => {

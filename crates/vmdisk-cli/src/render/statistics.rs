@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::Serialize;
 use vmdisk::{Applicability, Severity};
@@ -16,8 +17,12 @@ use vmdisk::report::escaped_json;
 const SCHEMA_VERSION: &str = "1.1";
 
 /// What `vmdisk lint --statistics --format json` prints.
-#[derive(Debug, Serialize, JsonSchema)]
-#[schemars(title = "vmdisk lint statistics, version 1", rename = "Statistics")]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(
+    feature = "schema",
+    schemars(title = "vmdisk lint statistics, version 1", rename = "Statistics")
+)]
 pub(crate) struct Statistics {
     /// Version of this shape: another first number is another shape.
     schema_version: &'static str,
@@ -26,7 +31,8 @@ pub(crate) struct Statistics {
 }
 
 /// The findings of one rule.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub(crate) struct RuleCount {
     /// Name of the rule.
     pub(crate) rule: &'static str,
@@ -64,7 +70,11 @@ impl Statistics {
     /// Counts the findings that are shown.
     pub(crate) fn of(tally: &Tally, view: &View<'_>) -> Self {
         let mut counts: BTreeMap<&str, (Severity, RuleCount)> = BTreeMap::new();
-        for (kind, number) in tally.kinds().filter(|(kind, _)| kind.fails || !view.quiet) {
+        let is_shown = |kind: &Kind| match kind.is_allowed {
+            true => view.show_allowed,
+            false => kind.fails || !view.quiet,
+        };
+        for (kind, number) in tally.kinds().filter(|(kind, _)| is_shown(kind)) {
             let Kind {
                 rule,
                 group,
@@ -125,6 +135,7 @@ impl Statistics {
 }
 
 /// The JSON Schema of the statistics.
+#[cfg(feature = "schema")]
 pub(crate) fn schema() -> schemars::Schema {
     schemars::schema_for!(Statistics)
 }

@@ -17,10 +17,14 @@ use vmdisk::report::Classes;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Summary {
     pub(crate) counts: Counts,
+    /// Inputs with disks.
+    with_disks: usize,
     /// Templates, and the number of their placeholders.
     templates: (usize, usize),
     /// Words of command lines that may be any options.
     unknown_words: BTreeSet<String>,
+    /// Files of directories that name QEMU and were not read.
+    pub(crate) unread: usize,
     /// The reasons for that.
     reasons: BTreeSet<Cow<'static, str>>,
 }
@@ -30,6 +34,7 @@ impl Summary {
     pub(crate) fn add(&mut self, input: &InputReport) {
         self.counts.add(&input.entry());
         let Ok(report) = &input.outcome else { return };
+        self.with_disks += usize::from(report.disks > 0);
         self.templates.0 += usize::from(report.placeholders > 0);
         self.templates.1 += report.placeholders;
         let words = report.unknown_words.iter().cloned();
@@ -49,6 +54,17 @@ impl Summary {
             return None;
         }
         Some("for more about a rule: vmdisk explain RULE\n")
+    }
+
+    /// A line about files that name QEMU and were not read.
+    pub(crate) fn unread_files(&self) -> String {
+        match self.unread {
+            0 => String::new(),
+            number => format!(
+                "{} QEMU and had no start that was read: name one to see why\n",
+                count(number, "file names", "files name")
+            ),
+        }
     }
 
     /// The summary for people, of a run with inputs; `suggests_fix` if the command can apply fixes.
@@ -78,6 +94,9 @@ impl Summary {
                 found.join(", ")
             };
             let _ = write!(out, "{found} in {}", count(read, "file", "files"));
+            if self.with_disks == 0 {
+                out.push_str(" without a disk");
+            }
         }
         if self.counts.failed_inputs > 0 {
             let between = if read > 0 { "; " } else { "" };
@@ -99,6 +118,7 @@ impl Summary {
         }
         out.push('\n');
         out.push_str(&unknown_words(&self.unknown_words));
+        out.push_str(&self.unread_files());
         if let (files @ 1.., placeholders) = self.templates {
             let files = match files {
                 1 => "a template was".to_owned(),
@@ -132,7 +152,9 @@ impl Summary {
     /// The number of rules that could not be checked, with the reason; `None` if all could.
     pub(crate) fn not_checked(&self) -> Option<String> {
         let number = self.counts.rules_not_checked.len();
-        if number == 0 {
+        // The line about templates says what these leave open.
+        let of_template = |why: &Cow<'_, str>| *why == vmdisk::rules::Missing::PLACEHOLDER;
+        if number == 0 || self.reasons.iter().all(of_template) {
             return None;
         }
         let no_facts = vmdisk::rules::Missing::NO_FACTS;
@@ -227,18 +249,26 @@ impl<'a> Missed<'a> {
 
     fn add(&mut self, input: &'a InputReport) {
         for unchecked in input.not_checked() {
-            let Unchecked { rule, why, .. } = unchecked;
-            let disk = unchecked.disk.map(|(number, _)| number);
-            let image = disk.and_then(|number| input.unknown_images.get(&number));
-            if let Some(image) = image.filter(|_| why == NOT_COLLECTED) {
-                let unknown = self.by_image.entry(image);
-                let (_, rules) = unknown.or_insert_with(|| (&input.path, BTreeSet::new()));
-                rules.insert(rule.name);
-                continue;
+            let Unchecked {
+                rule, why, places, ..
+            } = unchecked;
+            let first = unchecked.disk.iter().map(|(number, _)| number);
+            let mut unknown = 0;
+            for disk in first.chain(unchecked.further_disks) {
+                let image = input.unknown_images.get(disk);
+                if let Some(image) = image.filter(|_| why == vmdisk::rules::Missing::NOT_COLLECTED)
+                {
+                    let of_image = self.by_image.entry(image);
+                    let (_, rules) = of_image.or_insert_with(|| (&input.path, BTreeSet::new()));
+                    rules.insert(rule.name);
+                    unknown += 1;
+                }
             }
-            let missed = self.by_rule.entry((rule.name, why));
-            let (number, ..) = missed.or_insert((0, &input.path, unchecked));
-            *number += 1;
+            if unknown < places {
+                let missed = self.by_rule.entry((rule.name, why));
+                let (number, ..) = missed.or_insert((0, &input.path, unchecked));
+                *number += places - unknown;
+            }
         }
     }
 
@@ -337,9 +367,6 @@ fn reason(rows: &[Row<'_>], classes: Option<&Classes<'_>>) -> String {
     out.push(')');
     out
 }
-
-/// Why a fact of an image is missing that nobody asked for.
-const NOT_COLLECTED: &str = "not collected";
 
 impl Missed<'_> {
     /// The command that collects the facts of unknown images.

@@ -177,13 +177,15 @@ fn sample() -> Vec<InputReport> {
         what,
         why: vmdisk::rules::Missing::NO_FACTS,
         hosts: &[],
+        places: 1,
+        further_disks: &[],
     };
     let no_facts = vmdisk::rules::Missing::NO_FACTS;
     let mut report = DocumentReport::default();
     report.domain = Some("web1".to_owned());
     report.disks = 2;
-    report.text = TEXT.to_owned();
-    report.lines = LineIndex::new(TEXT);
+    report.text = TEXT.into();
+    report.lines = LineIndex::new(TEXT).into();
     report.findings = vec![error, warning, advice];
     report.allowed = vec![allowed];
     report.not_checked = UncheckedPlaces::from_iter([

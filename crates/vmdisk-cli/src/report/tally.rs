@@ -26,6 +26,8 @@ pub(crate) struct Kind {
     pub(crate) fix: Option<Applicability>,
     /// True if they fail the run.
     pub(crate) fails: bool,
+    /// True if they do not count: an allowance or the baseline has them.
+    pub(crate) is_allowed: bool,
     /// The numbers of the hosts that they are about, where there are several.
     hosts: Vec<usize>,
 }
@@ -38,7 +40,8 @@ impl Kind {
             group: finding.rule.group.as_str(),
             severity: finding.severity,
             fix: finding.fix.as_ref().map(|fix| fix.applicability),
-            fails: finding.severity >= input.fail_on,
+            fails: finding.severity >= input.fail_on && finding.allowed_by.is_none(),
+            is_allowed: finding.allowed_by.is_some(),
             hosts: hosts.map_or_else(Vec::new, |it| it.affected.clone()),
         }
     }
@@ -54,7 +57,7 @@ impl Tally {
     /// Counts an input.
     pub(crate) fn add(&mut self, input: &InputReport) {
         self.summary.add(input);
-        for finding in input.findings() {
+        for finding in input.findings().iter().chain(input.allowed()) {
             *self.found.entry(Kind::of(finding, input)).or_default() += 1;
         }
         let report = input.outcome.iter();

@@ -206,11 +206,15 @@ fn the_playbook_leaves_nothing_wider_than_its_source_and_no_secret() {
     <qemu:arg value=\"{{&quot;qom-type&quot;:&quot;secret&quot;,&quot;id&quot;:&quot;s2&quot;,&quot;data&quot;:&quot;{SECRET}&quot;}}\"/>
     <qemu:arg value='file=rbd:pool/a:id=u:key={SECRET}:mon_host=m'/>
     <qemu:arg value='nbd://u:{SECRET}@h/x'/>
+    <qemu:arg value='driver=https,cookie={SECRET}'/>
+    <qemu:arg value='password=A:{SECRET}'/>
+    <qemu:arg value='https://u:A/{SECRET}@h'/>
+    <qemu:env name='CEPH_ARGS' value='--key {SECRET}'/>
   </qemu:commandline>
 </domain>
 "
     );
-    assert_eq!(guest.matches(SECRET).count(), 8);
+    assert_eq!(guest.matches(SECRET).count(), 12);
     let place = Place::with(&[("kvm1/web1.xml", &guest)]);
     let mode = std::fs::Permissions::from_mode(0o600);
     std::fs::set_permissions(place.path("kvm1/web1.xml"), mode).unwrap();
@@ -229,7 +233,7 @@ fn the_playbook_leaves_nothing_wider_than_its_source_and_no_secret() {
         "{run:?}"
     );
     let fetched = place.read("out/domains/kvm1/web1.xml");
-    assert_eq!(fetched.matches("redacted").count(), 6, "{fetched}");
+    assert_eq!(fetched.matches("redacted").count(), 12, "{fetched}");
     assert_eq!(fetched.lines().count(), guest.lines().count(), "{fetched}");
     let found = modes(&place.path("out"));
     assert!(found.len() >= 7, "{found:?}");

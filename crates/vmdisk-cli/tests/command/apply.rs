@@ -54,7 +54,10 @@ pub(crate) fn images(place: &Place) -> BTreeMap<String, Vec<u8>> {
     entries
         .map(|entry| {
             let name = entry.file_name().into_string().unwrap();
-            (name, fs::read(entry.path()).unwrap_or_default())
+            // Opening a pipe waits for its other end.
+            let is_file = fs::metadata(entry.path()).is_ok_and(|it| it.is_file());
+            let content = is_file.then(|| fs::read(entry.path()).ok()).flatten();
+            (name, content.unwrap_or_default())
         })
         .collect()
 }
@@ -62,7 +65,7 @@ pub(crate) fn images(place: &Place) -> BTreeMap<String, Vec<u8>> {
 /// A `qemu-img` that does something else for the raw image.
 fn with_qemu_img(place: &Place, instead: &str) {
     let text = format!(
-        "case \"$*\" in create*it*) for last; do [ \"${{last%.img}}\" = \"$last\" ] || path=$last; done\n{instead} ;;\nesac\nexec {QEMU_IMG} \"$@\""
+        "case \"$*\" in 'create -f raw'*) for last; do [ \"${{last%/image}}\" = \"$last\" ] || path=$last; done\n{instead} ;;\nesac\nexec {QEMU_IMG} \"$@\""
     );
     place.program("bin/qemu-img", &text);
 }
@@ -173,7 +176,7 @@ const ROWS: &[Row] = &[
         state: "killed",
         prepare: |place| with_qemu_img(place, "echo half >\"$path\"; kill -KILL $PPID; exit 1"),
         code: -9,
-        left: BOTH,
+        left: &["a.qcow2", "it's.img.part"],
     },
 ];
 
@@ -228,7 +231,7 @@ fn each_state_ends_alike_in_apply_and_in_the_script_and_nothing_is_overwritten()
             let again = run(&place, is_script, SYSTEM);
             let said = String::from_utf8_lossy(&again.stderr);
             assert_eq!(again.status.code(), Some(1), "{said}");
-            assert!(said.contains("it's.img exists"), "{said}");
+            assert!(said.contains("it's.img.part exists"), "{said}");
             assert_eq!(images(&place), after);
         }
     }
@@ -250,15 +253,16 @@ fn a_dry_run_changes_nothing_and_steps_are_the_script() {
     assert_eq!(steps["steps"], dry["steps"]);
     let script = place.read("make.sh");
     for step in steps["steps"].as_array().unwrap() {
-        for words in [&step["argv"], &step["undo"]] {
-            let words: Vec<String> = words
-                .as_array()
-                .unwrap()
-                .iter()
-                .map(|word| vmdisk::plan::shell_word(word.as_str().unwrap()))
-                .collect();
-            assert!(script.contains(&words.join(" ")), "{words:?}");
-        }
+        let made = step["makes"].as_str().unwrap();
+        let words: Vec<String> = serde_json::from_value(step["argv"].clone()).unwrap();
+        // The script makes it in a directory that it enters.
+        let words: Vec<String> = vmdisk::plan::renamed(&words, made, "./image")
+            .iter()
+            .map(|word| vmdisk::plan::shell_word(word))
+            .collect();
+        assert!(script.contains(&words.join(" ")), "{words:?}");
+        let undo = format!("rm -f -- {}", vmdisk::plan::shell_word(made));
+        assert!(script.contains(&undo), "{undo}");
     }
 }
 
@@ -283,7 +287,7 @@ fn the_guest_is_defined_once_and_one_that_differs_is_refused() {
     let place = prepared();
     // It keeps the definition in a file.
     let virsh = format!(
-        "case $1 in\ndefine) exec cat <\"$2\" >{0} ;;\ndumpxml) exec cat {0} 2>/dev/null ;;\nesac",
+        "case $1 in\ndefine) exec cat <\"$2\" >{0} ;;\ndumpxml) cat {0} 2>/dev/null || {{ echo 'error: failed to get domain' >&2; exit 1; }} ;;\nesac",
         place.path("defined.xml").display()
     );
     place.program("bin/virsh", &virsh);
@@ -313,12 +317,49 @@ fn the_guest_is_defined_once_and_one_that_differs_is_refused() {
     let (code, _, errors) = define();
     assert_eq!(code, Some(1), "{errors}");
     assert!(
-        errors.contains("the guest web1 exists, and a disk differs: vdb on virtio"),
+        errors.contains("the guest web1 exists and differs from the plan:\n  disk vdb is no disk"),
         "{errors}"
     );
     // Words of the configuration, and none of the program.
     assert!(!errors.contains("Some("), "{errors}");
     assert_eq!(place.read("defined.xml"), other);
+    // Every key that the spec sets counts, and no other.
+    let more = spec(&place).replace("{name: web1}", "{name: web1, memory: 2G, machine: q35}");
+    place.write("web1.yaml", more.as_bytes());
+    fs::remove_file(place.path("defined.xml")).unwrap();
+    assert_eq!(define().0, Some(0));
+    let defined = place.read("defined.xml").replace("'q35'", "'pc-q35-7.2'");
+    place.write("defined.xml", defined.as_bytes());
+    let (code, _, errors) = define();
+    assert_eq!(code, Some(0), "{errors}");
+    for (asked, differs) in [
+        ("memory: 8G", "memory is 2G, and the plan has 8G"),
+        ("memory: 2G, vcpus: 16", "vcpus is 1, and the plan has 16"),
+        ("memory: 2G, iothreads: 2", "iothreads is "),
+        (
+            "memory: 2G, firmware: efi",
+            "firmware is unset, and the plan has efi",
+        ),
+        (
+            "memory: 2G, machine: pc",
+            "machine is pc-q35-7.2, and the plan has pc",
+        ),
+    ] {
+        let asked = spec(&place).replace("{name: web1}", &format!("{{name: web1, {asked}}}"));
+        place.write("web1.yaml", asked.as_bytes());
+        let (code, said, errors) = define();
+        assert_eq!(code, Some(1), "{said}{errors}");
+        assert!(errors.contains(differs), "{errors}");
+        assert_eq!(place.read("defined.xml"), defined);
+    }
+    // What libvirt does not say is not known.
+    place.program("bin/virsh", "echo 'error: failed to connect' >&2; exit 1");
+    let (code, _, errors) = define();
+    assert_eq!(code, Some(1), "{errors}");
+    assert!(
+        errors.contains("is not known: virsh dumpxml fails"),
+        "{errors}"
+    );
 }
 
 #[test]

@@ -375,7 +375,7 @@ fn without_a_configuration_each_directory_costs_one_failed_call() {
         .current_dir(place.path(""))
         .output();
     if !traced.is_ok_and(|output| output.status.code() == Some(0)) {
-        eprintln!("skipped: needs strace");
+        vmdisk_testing::skipped_even_if_required("needs strace that may trace");
         return;
     }
     let trace = place.read("trace");

@@ -943,6 +943,40 @@ fn a_format_that_the_caller_states_is_that_of_images_without_one() {
     assert!(trace.stdout.contains("format: qcow2"), "{trace:?}");
 }
 
+/// QEMU probes qcow2 here; `format=raw` would show the guest the container.
+#[test]
+fn an_image_that_the_script_makes_has_the_format_that_it_makes() {
+    let script = "#!/bin/sh\n[ -e disk.img ] || qemu-img create -f qcow2 disk.img 40g\n\
+                  qemu-system-x86_64 -name n -m 1G -drive if=virtio,media=disk,file=disk.img\n";
+    let place = Place::with(&[("run.sh", script)]);
+    for form in ["libvirt-xml", "disk-xml", "qemu", "qmp", "spec"] {
+        let run = place.run(&["convert", "--to", form, "run.sh"]);
+        assert_eq!(run.code, 0, "{form}: {run:?}");
+        assert!(run.stdout.contains("qcow2"), "{form}: {run:?}");
+        let told = "disk vda: qcow2, as the text makes the image";
+        assert!(run.stderr.contains(told), "{form}: {run:?}");
+    }
+    let run = place.run(&["lint", "run.sh", "--fix", "--fail-on", "error"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    let fixed = script.replace("file=disk.img", "file=disk.img,format=qcow2");
+    assert_eq!(place.read("run.sh"), fixed);
+    // Nothing writes a format where the text tells two.
+    let unclear = script.replace("qemu-system", "qemu-img create disk.img 1G\nqemu-system");
+    place.write("run.sh", unclear.as_bytes());
+    let run = place.run(&["lint", "run.sh", "--fix", "--unsafe-fixes"]);
+    assert!(run.stdout.contains("does not tell one format"), "{run:?}");
+    assert_eq!(place.read("run.sh"), unclear);
+    let refused = place.run(&["convert", "--to", "spec", "run.sh"]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    // The opposite of what is set.
+    let wrong = fixed.replace("format=qcow2", "format=raw");
+    place.write("run.sh", wrong.as_bytes());
+    let run = place.run(&["lint", "run.sh", "--fix", "--unsafe-fixes"]);
+    let told = "is configured as raw, but the image is qcow2";
+    assert!(run.code == 1 && run.stdout.contains(told), "{run:?}");
+    assert_eq!(place.read("run.sh"), wrong);
+}
+
 #[test]
 fn a_format_that_is_not_set_is_the_one_that_qemu_probes_in_the_header() {
     let place = Place::with(&[(

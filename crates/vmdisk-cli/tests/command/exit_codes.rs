@@ -48,7 +48,7 @@ fn wrong_usage_is_2_and_prints_no_data() {
         &["lint", "a.xml", "-j", "0"],
         &["lint", "a.xml", "--facts", "missing.json"],
         &["lint", "a.xml", "--facts", "missing.json", "--live"],
-        &["explain", "no-such-rule"],
+        &["explain", "cache-unsave"],
         &["frobnicate"],
         &[],
     ] {
@@ -120,10 +120,6 @@ fn wrong_usage_is_answered_with_what_to_write() {
                 "--qemu-format",
                 "args",
             ],
-            "add --to qemu",
-        ),
-        (
-            &["convert", "a.xml", "--to", "spec", "--style", "libvirt"],
             "add --to qemu",
         ),
     ] {

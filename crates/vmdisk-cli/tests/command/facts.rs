@@ -110,6 +110,41 @@ fn a_recorded_host_gives_the_same_facts_file_again() {
     assert!(!place.path("new").exists());
 }
 
+/// It may contain secrets, and is written by many names.
+#[test]
+fn a_recording_is_made_where_nobody_else_can_write() {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, lchown, symlink};
+    let place = Place::with(&[("home/x", ""), ("public/x", "")]);
+    let record = |name: &str| place.run(&["facts", "--record", name]);
+    assert_eq!(record("new/").code, 0);
+    assert_eq!(
+        std::fs::metadata(place.path("new")).unwrap().mode() & 0o777,
+        0o700
+    );
+    std::fs::create_dir(place.path("open")).unwrap();
+    let wide = |name: &str| {
+        let mode = std::fs::Permissions::from_mode(0o777);
+        std::fs::set_permissions(place.path(name), mode).unwrap();
+    };
+    wide("open");
+    let refused = record("open");
+    assert!(
+        refused.stderr.contains("another user can write into it"),
+        "{refused:?}"
+    );
+    // A link of another user in a directory where others can write.
+    wide("public");
+    symlink(place.path("home"), place.path("public/link")).unwrap();
+    if lchown(place.path("public/link"), Some(1000), None).is_ok() {
+        let refused = record("public/link/new");
+        assert!(
+            refused.stderr.contains("a link of another user"),
+            "{refused:?}"
+        );
+        assert_eq!(std::fs::read_dir(place.path("home")).unwrap().count(), 1);
+    }
+}
+
 #[test]
 fn what_cannot_be_asked_is_a_failure_and_not_an_empty_answer() {
     let place = Place::with(&[("broken.xml", "<domain>"), ("file", "")]);
@@ -197,7 +232,7 @@ fn facts_are_shown_to_people() {
     for line in [
         "host           acme-kvm1",
         "libvirt        not collected",
-        "file           /acme/web1.qcow2: qcow2 on base.qcow2, O_DIRECT: not collected",
+        "file           /acme/web1.qcow2: qcow2 on base.qcow2 (qcow2), O_DIRECT: not collected",
     ] {
         assert!(
             run.stdout.lines().any(|found| found == line),

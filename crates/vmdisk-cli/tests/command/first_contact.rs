@@ -33,6 +33,15 @@ fn place() -> Place {
         ),
         ("user-data", "#cloud-config\nhostname: web\n"),
         ("deploy.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {}\n"),
+        (
+            "ks.sh",
+            "#!/bin/sh\nvirt-install --name web --disk path=/srv/web.qcow2,cache=unsafe --import\n",
+        ),
+        (
+            "add.sh",
+            "#!/bin/sh\nvirsh attach-disk web /srv/d.img vdb\n",
+        ),
+        ("web.ovf", "<?xml version='1.0'?>\n<Envelope xmlns='a'/>\n"),
     ]);
     for (name, magic) in [
         ("web.xml.gz", &b"\x1f\x8b\x08\0\0"[..]),
@@ -50,11 +59,11 @@ fn place() -> Place {
 const TRIED: &[(&[&str], &[&str])] = &[
     (
         &["lint", "disk.qcow2"],
-        &["a qcow2 image", "`vmdisk image FILE`"],
+        &["a qcow2 image", "`vmdisk facts FILE --format text`"],
     ),
     (
         &["lint", "disk.vmdk"],
-        &["a vmdk image", "`vmdisk image FILE`"],
+        &["a vmdk image", "`vmdisk facts FILE --format text`"],
     ),
     (
         &["lint", "web.xml.gz"],
@@ -121,7 +130,28 @@ const TRIED: &[(&[&str], &[&str])] = &[
         &["lint", "box.pkr.hcl"],
         &["a Packer template", "`vmdisk lint --running`"],
     ),
-    (&["lint", "web.vmx"], &["a VMware configuration"]),
+    (
+        &["lint", "web.vmx"],
+        &["a VMware configuration", "`virt-v2v -i vmx"],
+    ),
+    (
+        &["lint", "web.ovf"],
+        &["an OVF descriptor", "`virt-v2v -i ova"],
+    ),
+    (
+        &["lint", "ks.sh"],
+        &["`virt-install … --print-xml | vmdisk lint -`"],
+    ),
+    (
+        &["lint", "add.sh"],
+        &["`virsh attach-disk … --print-xml | vmdisk lint -`"],
+    ),
+    (&["web.xml"], &["use `vmdisk lint web.xml`"]),
+    (&["lint", "--watch", "."], &["`vmdisk lsp` in an editor"]),
+    (&["advise"], &["`vmdisk advise --size 100G --live`"]),
+    (&["explain"], &["`vmdisk rules` lists the rules"]),
+    (&["schema"], &["`vmdisk schema facts`"]),
+    (&["completions"], &["`vmdisk completions bash`"]),
     (&["lint", "user-data"], &["cloud-init's user data"]),
     (&["lint", "deploy.yaml"], &["a Kubernetes manifest"]),
     (
@@ -367,4 +397,63 @@ fn a_compressed_guest_is_checked_by_the_command_that_the_message_gives() {
         .unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stdout).contains("cache-unsafe"));
+}
+
+#[test]
+fn a_pipe_that_is_not_read_is_told() {
+    let place = Place::with(&[("web.xml", crate::CLEAN)]);
+    let note = "standard input was not read; `vmdisk lint -` reads it\n";
+    let piped = place.run_with_input(&["lint"], UNSAFE.as_bytes());
+    assert_eq!(piped.code, 0, "{piped:?}");
+    assert!(piped.stderr.ends_with(note), "{piped:?}");
+    for (arguments, input) in [
+        (&["lint"][..], ""),
+        (&["lint", "."], UNSAFE),
+        (&["lint", "-"], UNSAFE),
+    ] {
+        let run = place.run_with_input(arguments, input.as_bytes());
+        assert!(!run.stderr.contains(note), "{arguments:?}: {run:?}");
+    }
+}
+
+#[test]
+fn a_guest_without_a_disk_is_told() {
+    let place = Place::with(&[("a.xml", "<domain/>"), ("d/a.xml", crate::CLEAN)]);
+    let without = place.run(&["lint", "a.xml"]);
+    assert_eq!(without.code, 0, "{without:?}");
+    assert!(
+        without
+            .stderr
+            .starts_with("no findings in 1 file without a disk"),
+        "{without:?}"
+    );
+    let with = place.run(&["lint", "a.xml", "d"]);
+    assert!(!with.stderr.contains("without a disk"), "{with:?}");
+}
+
+#[test]
+fn words_with_a_hyphen_are_words_unless_they_are_nearly_a_rule() {
+    let place = Place::with(&[]);
+    for words in [
+        "io-error",
+        "copy-on-write",
+        "qemu-img",
+        "no-space",
+        "cloud-init",
+    ] {
+        let run = place.run(&["explain", words]);
+        assert_eq!(run.code, 0, "{run:?}");
+        assert!(
+            run.stdout
+                .to_lowercase()
+                .contains("other pages with these words"),
+            "{run:?}"
+        );
+    }
+    let near = place.run(&["explain", "cache-unsave"]);
+    assert_eq!(near.code, 2, "{near:?}");
+    assert!(
+        near.stderr.contains("did you mean `cache-unsafe`?"),
+        "{near:?}"
+    );
 }

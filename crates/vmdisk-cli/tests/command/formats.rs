@@ -39,7 +39,7 @@ fn the_report_is_what_its_published_schema_says() {
         !validator.is_valid(&wrong),
         "the schema would take anything"
     );
-    assert_eq!(report["schema_version"], "1.5");
+    assert_eq!(report["schema_version"], "1.6");
     assert_eq!(report["summary"]["failed_inputs"], 1);
     assert_eq!(report["summary"]["allowed"], 1);
     assert_eq!(

@@ -260,7 +260,7 @@ fn no_name_of_a_file_or_a_spec_begins_a_line_of_output() {
         &["lint", "a.xml", "--ignore", &name],
         &["facts", "show", &name, &name],
         &["facts", "check", &name],
-        &["image", &name],
+        &["facts", &name, "--format", "text"],
         &["convert", &name, "--to", &name],
         &["generate", "spec.yaml"],
         &["generate", "--disk", &name],

@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use vmdisk_testing::{installed, libvirt_driver, needed, run};
 
+use crate::hook::PRIVATE_LIBVIRT;
 use crate::{Place, Run, finish};
 
 /// A guest that libvirt accepts, with a cache mode that loses data and a password.
@@ -156,6 +157,174 @@ fn guests_of_the_qemu_driver_are_checked() {
         "{diff:?}"
     );
     assert!(!diff.stdout.contains("secret"), "{diff:?}");
+}
+
+/// A virsh whose URI and host name are given, and which has one guest.
+fn stand_in(uri: &str, host: &str) -> Place {
+    let place = Place::with(&[("guest.xml", GUEST)]);
+    place.program(
+        "bin/virsh",
+        &format!(
+            "case \"$*\" in *' uri') echo '{uri}';; *' hostname') [ -n '{host}' ] && echo '{host}';;\n\
+             *' list '*) echo 'web 1';; *) cat {};; esac",
+            place.path("guest.xml").display()
+        ),
+    );
+    place
+}
+
+fn with_path(place: &Place, arguments: &[&str]) -> Run {
+    let mut command = place.command(arguments);
+    let path = std::env::var("PATH").unwrap();
+    command.env("PATH", format!("{}:{path}", place.path("bin").display()));
+    command.env("VISUAL", "true");
+    finish(command, b"")
+}
+
+#[test]
+fn guests_of_another_host_are_not_judged_by_this_one() {
+    let remote = "qemu+ssh://root@kvm2/system";
+    for (uri, host, is_here) in [
+        (remote, "kvm2", false),
+        (remote, "", false),
+        (remote, "localhost", false),
+        (
+            "qemu+unix:///system?socket=/run/kvm2",
+            "kvm2.example.com",
+            false,
+        ),
+        ("qemu:///system", "", true),
+        ("qemu:///system", "localhost.localdomain", true),
+        ("qemu:///system", "$(cat /proc/sys/kernel/hostname)", true),
+    ] {
+        // The shell of the stand-in expands the name of this host.
+        let place = stand_in(uri, &host.replace("$(", "'\"$(").replace(')', ")\"'"));
+        for words in [
+            &["lint", "--all-domains", "--live"][..],
+            &["lint", "--domain", "web 1", "--live"],
+            &["edit", "web 1", "--live"],
+        ] {
+            let run = with_path(&place, &[words, &["-c", uri]].concat());
+            let is_refused = run
+                .stderr
+                .contains("--live collects the facts of this host");
+            assert_eq!(is_refused, !is_here, "{words:?} {uri} {host}: {run:?}");
+            if is_refused {
+                assert_eq!(run.code, 2, "{run:?}");
+                assert!(
+                    run.stderr.contains("`ssh kvm2") || host == "localhost",
+                    "{run:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn facts_of_another_host_are_refused_unless_the_host_is_named() {
+    let place = stand_in("qemu+ssh://kvm2/system", "kvm2");
+    let facts = |name: &str| format!("schema_version: '1.0'\nhost: {{id: {name}}}\n");
+    place.write("kvm1.yaml", facts("kvm1").as_bytes());
+    place.write("kvm2.yaml", facts("kvm2.example.com").as_bytes());
+    let lint = |more: &[&str]| {
+        with_path(
+            &place,
+            &[&["lint", "--all-domains", "--facts"], more].concat(),
+        )
+    };
+    let other = lint(&["kvm1.yaml"]);
+    assert_eq!(other.code, 2, "{other:?}");
+    assert!(
+        other
+            .stderr
+            .contains("the facts are those of kvm1, but qemu+ssh://kvm2/system is libvirt on kvm2"),
+        "{other:?}"
+    );
+    assert_eq!(lint(&["kvm2.yaml"]).code, 1);
+    assert_eq!(lint(&["kvm1.yaml", "--host", "kvm1=<domain *>"]).code, 1);
+}
+
+/// A second libvirtd with another host name: the command is outside its UTS namespace.
+const OTHER_HOST: &str = r#"
+unshare -u sh -c 'hostname kvm2; exec libvirtd -p /run/libvirt/pid' >libvirtd.log 2>&1 &
+daemon=$!
+wait_for_libvirt
+virsh -c qemu:///system define guest.xml >/dev/null
+"$2" lint --all-domains --live 2>&1
+echo "exit status $?"
+kill $daemon
+wait $daemon
+"#;
+
+#[test]
+fn a_second_libvirtd_with_another_name_is_another_host() {
+    let tools = installed("virsh").and_then(|()| installed("libvirtd"));
+    if needed(tools).is_none() {
+        return;
+    }
+    let place = Place::with(&[("guest.xml", GUEST)]);
+    let folder = place.path("");
+    let script = format!("{PRIVATE_LIBVIRT}{OTHER_HOST}");
+    let mut command = Command::new("unshare");
+    command.args(["-m", "bash", "-c", &script, "bash"]);
+    let output = command.arg(folder).arg(crate::program()).output().unwrap();
+    if output.status.code() == Some(77) {
+        needed::<()>(Err("may not mount".to_owned()));
+        return;
+    }
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("qemu:///system is libvirt on kvm2"), "{said}");
+    assert!(said.contains("exit status 2"), "{said}");
+}
+
+#[test]
+fn a_session_without_guests_is_not_the_libvirt_that_is_meant() {
+    let place = Place::with(&[("guest.xml", GUEST)]);
+    let program = |system: &str| {
+        let text = format!(
+            "case \"$*\" in *system*' list '*) {system};; *' list '*) ;; *' uri') echo qemu:///session;;\n\
+             *' dumpxml '*) cat {};; esac",
+            place.path("guest.xml").display()
+        );
+        place.program("bin/virsh", &text);
+    };
+    program("echo 'web 1'");
+    for words in [["--all-domains"].as_slice(), &["--domain", "web 1"]] {
+        let run = with_path(&place, &[&["lint"], words].concat());
+        assert_eq!(run.code, 1, "{run:?}");
+        assert!(
+            run.stderr
+                .contains("qemu:///session has no guests; these are those of qemu:///system"),
+            "{run:?}"
+        );
+    }
+    for system in ["exit 1", ":"] {
+        program(system);
+        let run = with_path(&place, &["lint", "--all-domains"]);
+        assert_eq!(run.code, 2, "{run:?}");
+        assert!(
+            run.stderr
+                .contains("nothing to check: qemu:///session has no guests"),
+            "{run:?}"
+        );
+    }
+}
+
+#[test]
+fn a_fix_of_a_guest_that_is_no_file_is_an_edit() {
+    let Some(libvirt) = Libvirt::new() else {
+        return;
+    };
+    for format in ["full", "html"] {
+        let run = libvirt.vmdisk(&["lint", "--all-domains", "--format", format]);
+        assert!(run.stdout.contains("vmdisk edit 'web 1'"), "{run:?}");
+        for absent in ["--fix", "fixable with"] {
+            assert!(
+                !run.stdout.contains(absent) && !run.stderr.contains(absent),
+                "{run:?}"
+            );
+        }
+    }
 }
 
 #[test]
@@ -324,7 +493,18 @@ fn a_qemu_that_runs_is_checked_whoever_started_it() {
         place.path("a.img").display()
     );
     let words = [
-        "-S", "-display", "none", "-m", "64", "-monitor", "none", "-serial", "none", "-drive",
+        "-S",
+        "-display",
+        "none",
+        "-m",
+        "64",
+        "-monitor",
+        "none",
+        "-serial",
+        "none",
+        "-name",
+        "guest=web 7",
+        "-drive",
         &drive,
     ];
     let child = Command::new("qemu-system-x86_64")
@@ -333,7 +513,7 @@ fn a_qemu_that_runs_is_checked_whoever_started_it() {
         .spawn()
         .unwrap();
     let qemu = Qemu(child);
-    let name = format!("<process {}>:", qemu.0.id());
+    let name = format!("<process {} web 7>:", qemu.0.id());
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
     loop {
         let run = place.run(&["lint", "--running", "--format", "concise"]);

@@ -251,11 +251,15 @@ fn hook(place: &Place, files: &[&str], arguments: &[&str]) -> Run {
             .find_map(|line| line.trim().strip_prefix(&prefix));
         line.unwrap().trim_matches('\'').to_owned()
     };
-    assert_eq!(key("files"), r"\.(xml|args|cmdline|cfg|ya?ml)$");
+    // A test compares the whole pattern with the endings that a directory is searched for.
+    let files_of = key("files");
+    let (endings, _) = files_of
+        .strip_prefix(r"(\.(")
+        .and_then(|it| it.split_once(')'))
+        .unwrap();
     let is_for = |file: &&&str| {
         let extension = Path::new(file).extension().and_then(|name| name.to_str());
-        extension
-            .is_some_and(|name| ["xml", "args", "cmdline", "cfg", "yaml", "yml"].contains(&name))
+        extension.is_some_and(|name| endings.split('|').any(|it| it == name))
     };
     let entry = key("entry");
     let (program, rest) = entry.split_once(' ').unwrap();
@@ -275,6 +279,7 @@ fn the_hook_skips_foreign_files_and_checks_command_lines() {
         b"qemu-system-x86_64 -drive file=/a.qcow2,format=qcow2,cache=unsafe",
     );
     place.write("server.cfg", b"[server]\nport = 1\n");
+    place.write("README.md", b"# Guests\n");
     let foreign = ["pom.xml", "more/network.xml", "server.cfg", "README.md"];
     let run = hook(&place, &foreign, &[]);
     assert_eq!((run.code, run.stdout.as_str()), (0, ""), "{run:?}");

@@ -5,9 +5,13 @@
 mod allowances;
 mod ansible;
 mod apply;
+mod apply_races;
+mod apply_states;
+mod apply_undo;
 mod bad_inputs;
 mod baseline;
 mod capabilities;
+mod capture;
 mod ci_guide;
 mod command_lines;
 mod completion;
@@ -48,6 +52,7 @@ mod sarif_schema;
 mod scale;
 mod script_templates;
 mod scripts;
+mod secrets;
 mod selection;
 mod signals;
 mod specs;
@@ -56,6 +61,7 @@ mod streams;
 mod templates;
 mod unchecked;
 mod virt_lint;
+mod writes;
 
 use std::ffi::OsStr;
 use std::io::Write;
@@ -82,6 +88,9 @@ pub(crate) const CLEAN: &str = "\
   <target dev='vda' bus='virtio'/>
 </disk>
 ";
+
+/// Programs of a distribution alone: not everybody reaches those in somebody's home, and they are not in a sandbox.
+pub(crate) const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
 
 /// The program under test: this build, or the program of a release that VMDISK_PROGRAM names.
 pub(crate) fn program() -> &'static str {
@@ -164,7 +173,7 @@ impl Place {
             std::fs::set_permissions(self.path(""), open).unwrap();
         }
         let mut command = start(&copy, self.directory.path(), arguments);
-        command.uid(NOBODY).gid(NOBODY);
+        command.uid(NOBODY).gid(NOBODY).env("PATH", PATH);
         finish(command, b"")
     }
 

@@ -8,6 +8,9 @@ use vmdisk::{Facts, HostIndex};
 
 use crate::{Place, Run};
 
+/// Why a benchmark cannot be planned where the tests run.
+const BENCH_REFUSED: &str = "needs a place and programs for a benchmark";
+
 const GUEST: &str = "<domain type='kvm'>
   <name>g</name>
   <memory unit='GiB'>2</memory>
@@ -223,7 +226,7 @@ fn a_run_whose_figures_have_no_place_does_not_begin() {
     };
     let dry = run(&["--dry-run"]);
     if dry.code != 0 {
-        eprintln!("skipped: {dry:?}");
+        vmdisk_testing::skipped_even_if_required(BENCH_REFUSED);
         return;
     }
     for words in [&["--dry-run"][..], &["--output", "out"]] {
@@ -366,7 +369,7 @@ fn the_plan_for_what_advice_leaves_undecided_can_be_run() {
         let run = place.run(&arguments);
         if run.stderr.contains("nothing fits") || run.code != 0 {
             // Not every file system under a test keeps what is flushed.
-            eprintln!("skipped: {run:?}");
+            vmdisk_testing::skipped_even_if_required(BENCH_REFUSED);
             return;
         }
         let dry = place.run(&["bench", "run", "--plan", "plan.yaml", "--dry-run"]);
@@ -423,7 +426,7 @@ fn a_run_is_narrowed_by_names_and_by_its_time() {
     };
     let (code, whole) = dry(&[]);
     if code != 0 {
-        eprintln!("skipped: {whole}");
+        vmdisk_testing::skipped_even_if_required(BENCH_REFUSED);
         return;
     }
     let (_, one) = dry(&["--workload", "4k-random-read-qd8"]);
@@ -594,7 +597,7 @@ fn a_dry_run_refuses_what_the_run_would_refuse_to_read() {
     let dry = |paths: &[&str]| place.run(&[&["bench", "read", "--dry-run"], paths].concat());
     let whole = dry(&["a.img", "./a.img"]);
     if whole.code != 0 {
-        eprintln!("skipped: {whole:?}");
+        vmdisk_testing::skipped_even_if_required(BENCH_REFUSED);
         return;
     }
     for (paths, why) in [

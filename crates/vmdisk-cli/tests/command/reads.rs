@@ -176,7 +176,7 @@ fn no_command_waits_for_a_mount_that_does_not_answer() {
     }
     let words = READS
         .iter()
-        .chain(&["image F", "image a.xml -o F", "lint a.xml --report json=F"]);
+        .chain(&["facts F --format text", "lint a.xml --report json=F"]);
     let failed = std::thread::scope(|scope| {
         let runs: Vec<_> = words
             .map(|words| (*words, scope.spawn(move || run(words))))

@@ -269,6 +269,27 @@ fn a_justfile_sets_what_its_recipes_write_in_braces() {
 }
 
 #[test]
+fn each_line_of_a_recipe_is_a_command_of_its_own() {
+    let drive = "-drive file=$A,format=raw,if=virtio,cache=unsafe";
+    let just = format!(
+        "img := \"/a\"\n\nrun a=\"(\": build\n    @A=/b\n    -qemu-system-x86_64 {drive}\n\nbuild:\n    true\n"
+    );
+    let place = Place::with(&[("justfile", &just)]);
+    let run = place.run(&["lint", "--no-config", "justfile"]);
+    assert!(run.stdout.contains("cache-unsafe"), "{run:?}");
+    let run = place.run(&["convert", "--to", "disk-xml", "justfile"]);
+    assert!(run.stderr.contains("just or its environment"), "{run:?}");
+    // Braces do not make a justfile of a makefile.
+    let make = format!(
+        "N := docker inspect -f {{{{.State}}}}\nA = /a\nrun:\n\tqemu-system-x86_64 {}\n",
+        drive.replace("$A", "$(A)")
+    );
+    place.write("Makefile", make.as_bytes());
+    let run = place.run(&["convert", "--to", "disk-xml", "Makefile"]);
+    assert!(run.stdout.contains("file='/a'"), "{run:?}");
+}
+
+#[test]
 fn what_a_shell_writes_with_braces_is_no_template() {
     for text in [
         "docker inspect -f '{{.State.Running}} {{range .Mounts}}{{.Source}}{{end}}' x\nqemu-system-x86_64 -m 1G -drive file=/a.img,if=virtio,format=raw\n",

@@ -151,6 +151,27 @@ fn statistics_count_the_findings_of_each_rule() {
     let validator = jsonschema::validator_for(&schema).unwrap();
     assert!(validator.is_valid(&data));
     assert!(!validator.is_valid(&serde_json::json!({"schema_version": "1.0", "rules": [{}]})));
+    // What the baseline has is counted if it is asked for.
+    assert_eq!(place.run(&["baseline", "create", "d"]).code, 0);
+    let known = [
+        "lint",
+        "d",
+        "--statistics",
+        "--baseline",
+        "vmdisk-baseline.json",
+    ];
+    assert_eq!(place.run(&known).stdout, "");
+    let shown = place.run(&[&known[..], &["--show-allowed"]].concat());
+    let words_of = |line: &str| {
+        line.split_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(shown.code, 0, "{shown:?}");
+    assert_eq!(
+        words_of(shown.stdout.lines().next().unwrap()),
+        words_of(first)
+    );
     let refused = place.run(&["lint", "d", "--statistics", "--format", "sarif"]);
     assert_eq!((refused.code, refused.stdout.as_str()), (2, ""));
 }

@@ -94,7 +94,6 @@ fn the_file_dash_is_standard_output() {
         &["lint", "a.xml"],
         &["convert", "a.xml", "--to", "spec"],
         &["generate", "--disk", "raw:/srv/a.img"],
-        &["image", "a.xml"],
         &["trace", "a.xml"],
         &["decide", "a.xml", "--format", "diff"],
     ] {

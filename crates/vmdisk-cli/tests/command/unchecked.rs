@@ -71,6 +71,37 @@ fn a_run_that_checked_less_than_it_seems_fails() {
     }
 }
 
+/// No facts can have the image of a template: it does not make a run fail for ever, and is not among what facts lack.
+#[test]
+fn what_a_template_leaves_open_is_counted_apart() {
+    let disk = CLEAN.replace("/srv/web1.qcow2", "{{ pool }}/web1.qcow2");
+    let guest = |disk: &str| {
+        format!(
+            "<domain type='kvm'><name>a</name><memory>1048576</memory><vcpu>1</vcpu><os><type arch='x86_64' machine='q35'>\
+             hvm</type></os><features><acpi/></features><devices>{disk}</devices></domain>"
+        )
+    };
+    let place = Place::with(&[("d/a.xml", &guest(CLEAN)), ("t/vm.xml.j2", &guest(&disk))]);
+    let facts = |path: &str| {
+        let collected = place.run(&["facts", "--for", path, "-o", "facts.json"]);
+        assert!(collected.code < 2, "{collected:?}");
+    };
+    facts("d");
+    let lint = |more: &[&str]| place.run(&[&["lint", "t", "--facts", "facts.json"], more].concat());
+    let run = lint(&["--fail-on-unchecked=with-facts"]);
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(!run.stderr.contains("rules not checked"), "{run:?}");
+    assert!(
+        run.stderr.contains("without the values of 1 placeholder"),
+        "{run:?}"
+    );
+    assert!(!run.stderr.contains("no facts about"), "{run:?}");
+    assert_eq!(lint(&["--fail-on-unchecked=always"]).code, 1);
+    // A fact that is not collected for another reason still does.
+    place.write("facts.json", b"{\"schema_version\": \"1.0\"}");
+    assert_eq!(lint(&["--fail-on-unchecked=with-facts"]).code, 1);
+}
+
 #[test]
 fn an_unknown_image_is_listed_once_with_the_command_that_collects_its_facts() {
     let place = place();
@@ -137,7 +168,7 @@ fn every_format_says_what_could_not_be_checked() {
         ("junit", None),
         ("checkstyle", None),
         ("json-lines", None),
-        ("prometheus", Some("vmdisk_lint_rules_not_checked 3")),
+        ("prometheus", Some("vmdisk_lint_rules_not_checked 4")),
         ("html", Some("rules not checked")),
     ] {
         let run = place.run(&["lint", "a.xml", "--format", format]);

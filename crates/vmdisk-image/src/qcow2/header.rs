@@ -2,17 +2,19 @@
 
 use super::features::{AutoclearFeatures, CompatibleFeatures, IncompatibleFeatures};
 use crate::bytes::{be32, be64};
-use crate::defect::Defect;
 use crate::name::Name;
 use crate::reference::BackingReference;
 
+/// The cluster sizes that QEMU supports: 512 bytes to 2 MiB.
+const CLUSTER_BITS: std::ops::RangeInclusive<u32> = 9..=21;
 /// The length of a version 2 header, which has no length field.
-pub(super) const V2_LENGTH: u32 = 72;
+const V2_LENGTH: u32 = 72;
 /// The shortest header of version 3, up to the header length field.
 pub(super) const V3_LENGTH: u32 = 104;
 /// The longest header with known fields, including the compression type and its padding.
-pub(super) const KNOWN_LENGTH: usize = 112;
-/// A qcow2 header and its defects.
+const KNOWN_LENGTH: usize = 112;
+
+/// The fields of a qcow2 header.
 ///
 /// ```
 /// use vmdisk_image::{Header, Qcow2Encryption, probe};
@@ -28,16 +30,13 @@ pub(super) const KNOWN_LENGTH: usize = 112;
 /// image[56..60].copy_from_slice(&1u32.to_be_bytes());
 ///
 /// let Header::Qcow2(header) = probe(&mut image.as_slice()).unwrap() else { panic!() };
-/// assert_eq!(header.defects, []);
 /// assert_eq!(header.cluster_size(), Some(65536));
 /// assert_eq!(header.virtual_size, 1 << 30);
 /// assert_eq!(header.encryption, Qcow2Encryption::None);
-/// // 16384 clusters of 64 KiB, 8 bytes each: 128 KiB of L2 tables map the whole disk.
-/// assert_eq!(header.l2_bytes_for_whole_disk(), Some(128 * 1024));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Qcow2Header {
-    /// 2 (`compat=0.10`) or 3 (`compat=1.1`, the default since QEMU 1.7); any other value is a defect.
+    /// 2 (`compat=0.10`) or 3 (`compat=1.1`, the default since QEMU 1.7); QEMU refuses any other value.
     pub version: u32,
     /// The disk's size as the guest sees it, in bytes, unchanged.
     pub virtual_size: u64,
@@ -45,14 +44,10 @@ pub struct Qcow2Header {
     pub cluster_bits: u32,
     /// The encryption of guest data.
     pub encryption: Qcow2Encryption,
-    /// The active L1 table: its offset, and its number of entries of 8 bytes.
-    pub l1_table: Table,
-    /// The reference count table: its offset, and its number of clusters.
-    pub refcount_table: Table,
     /// The width of a reference count in bits, as a power of two; 4 (16 bits) by default.
     pub refcount_order: u32,
-    /// The internal snapshots: the offset of their table, and their number.
-    pub snapshots: Table,
+    /// The number of internal snapshots.
+    pub snapshots: u32,
     /// Features that a program must support to open the image; none in version 2.
     pub incompatible: IncompatibleFeatures,
     /// Features that a program may ignore; none in version 2.
@@ -69,23 +64,6 @@ pub struct Qcow2Header {
     pub backing_format: Option<Name>,
     /// The recorded name of the external data file; used only with [`IncompatibleFeatures::external_data_file`].
     pub data_file: Option<BackingReference>,
-    /// Names of feature bits in the image, including unknown bits.
-    pub feature_names: Vec<FeatureName>,
-    /// The location of the LUKS header of an encrypted image.
-    pub encryption_header: Option<EncryptionHeader>,
-    /// All header extensions in order, including known ones, with their lengths.
-    pub extensions: Vec<Extension>,
-    /// The defects, in the order of detection.
-    pub defects: Vec<Defect>,
-}
-
-/// A table of the header.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Table {
-    /// Its offset in the image, in bytes.
-    pub offset: u64,
-    /// The number of entries, or of clusters for the reference count table.
-    pub entries: u32,
 }
 
 /// The encryption of a qcow2 image's guest data.
@@ -133,84 +111,16 @@ impl Qcow2Compression {
     }
 }
 
-/// A header extension.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Extension {
-    /// Its type.
-    pub id: u32,
-    /// The length of its data in bytes, without padding.
-    pub length: u32,
-    /// The offset of its data in the image.
-    pub offset: u64,
-}
-
-impl Extension {
-    /// The format of the backing file, as text.
-    pub const BACKING_FORMAT: u32 = 0xe279_2aca;
-    /// The name of the external data file, as text.
-    pub const DATA_FILE: u32 = 0x4441_5441;
-    /// Names for feature bits.
-    pub const FEATURE_NAMES: u32 = 0x6803_f857;
-    /// The location of the LUKS header.
-    pub const ENCRYPTION_HEADER: u32 = 0x0537_be77;
-    /// Persistent dirty bitmaps.
-    pub const BITMAPS: u32 = 0x2385_2875;
-
-    /// Returns true if this crate reads its data.
-    #[must_use]
-    pub fn is_known(&self) -> bool {
-        matches!(
-            self.id,
-            Self::BACKING_FORMAT
-                | Self::DATA_FILE
-                | Self::FEATURE_NAMES
-                | Self::ENCRYPTION_HEADER
-                | Self::BITMAPS
-        )
-    }
-}
-
-/// The bitmap of a feature bit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum FeatureClass {
-    /// A program must support it to open the image.
-    Incompatible,
-    /// A program may ignore it.
-    Compatible,
-    /// A program must clear it before writing if it does not support it.
-    Autoclear,
-}
-
-/// The name of a feature bit in the image, for messages of programs that do not support it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct FeatureName {
-    /// The bitmap.
-    pub class: FeatureClass,
-    /// The bit, 0 to 63.
-    pub bit: u8,
-    /// Its name, at most 46 bytes.
-    pub name: Name,
-}
-
-/// The location of the LUKS header of an encrypted image.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct EncryptionHeader {
-    /// Its offset in the image, in bytes; a multiple of the cluster size.
-    pub offset: u64,
-    /// Its length in bytes.
-    pub length: u64,
-}
-
 impl Qcow2Header {
-    /// Returns whether there are persistent bitmaps; [`AutoclearFeatures::bitmaps`] is set if they are valid.
+    /// Returns the cluster size in bytes; `None` if QEMU does not support it.
     #[must_use]
-    pub fn has_bitmaps(&self) -> bool {
-        self.extensions
-            .iter()
-            .any(|extension| extension.id == Extension::BITMAPS)
+    pub fn cluster_size(&self) -> Option<u64> {
+        CLUSTER_BITS
+            .contains(&self.cluster_bits)
+            .then(|| 1 << self.cluster_bits)
     }
 
-    /// The fields at the beginning of an image, without names, extensions and defects.
+    /// The fields at the beginning of an image, without names and extensions.
     pub(super) fn from_fields(head: &[u8]) -> Self {
         // Pad with zeroes, so that every field has a value in a short image.
         let mut fields = [0; KNOWN_LENGTH];
@@ -233,19 +143,8 @@ impl Qcow2Header {
             virtual_size: long(24),
             cluster_bits: word(20),
             encryption: Qcow2Encryption::from_field(word(32)),
-            l1_table: Table {
-                offset: long(40),
-                entries: word(36),
-            },
-            refcount_table: Table {
-                offset: long(48),
-                entries: word(56),
-            },
             refcount_order: if modern { word(96) } else { 4 },
-            snapshots: Table {
-                offset: long(64),
-                entries: word(60),
-            },
+            snapshots: word(60),
             incompatible: IncompatibleFeatures { bits: bits(72) },
             compatible: CompatibleFeatures { bits: bits(80) },
             autoclear: AutoclearFeatures { bits: bits(88) },
@@ -254,10 +153,6 @@ impl Qcow2Header {
             backing_file: None,
             backing_format: None,
             data_file: None,
-            feature_names: Vec::new(),
-            encryption_header: None,
-            extensions: Vec::new(),
-            defects: Vec::new(),
         }
     }
 }

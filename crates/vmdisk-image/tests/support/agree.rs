@@ -6,7 +6,9 @@ use serde_json::Value;
 
 use super::counting::{Counting, File};
 use super::qemu;
-use vmdisk_image::{Header, MAX_BYTES_READ, Qcow2Compression, Qcow2Encryption, Qcow2Header, probe};
+use vmdisk_image::{
+    Header, ImageFormat, MAX_BYTES_READ, Qcow2Compression, Qcow2Encryption, Qcow2Header, probe,
+};
 
 pub(crate) fn read(directory: &Path, file: &str) -> Header {
     let file_opened = std::fs::File::open(directory.join(file)).unwrap();
@@ -32,7 +34,6 @@ pub(crate) fn number(info: &Value, key: &str) -> Option<u64> {
 pub(crate) fn agree(directory: &Path, file: &str) -> (Header, Value) {
     let header = read(directory, file);
     let info = qemu::info(directory, file);
-    assert_eq!(header.defects(), [], "{file}");
     assert_eq!(
         text(&info, "format"),
         header.probed_by_qemu().qemu_name(),
@@ -43,9 +44,9 @@ pub(crate) fn agree(directory: &Path, file: &str) -> (Header, Value) {
         header.virtual_size(),
         "{file}: {info}"
     );
-    // Of a descriptor, the clusters are in the files it names.
-    let elsewhere = matches!(&header, Header::Unchecked(header) if !header.data_files.is_empty());
-    if let Some(cluster_size) = number(&info, "cluster-size").filter(|_| !elsewhere) {
+    // The clusters of a VMDK descriptor are in the files that it names.
+    let is_read = header.cluster_size().is_some() || header.format() != ImageFormat::Vmdk;
+    if let Some(cluster_size) = number(&info, "cluster-size").filter(|_| is_read) {
         assert_eq!(Some(cluster_size), header.cluster_size(), "{file}");
     }
     let backing = header
@@ -138,16 +139,10 @@ pub(crate) fn agree_qcow2(directory: &Path, file: &str) -> Qcow2Header {
         .get("snapshots")
         .and_then(Value::as_array)
         .map_or(0, Vec::len);
-    assert_eq!(snapshots, header.snapshots.entries as usize, "{file}");
+    assert_eq!(snapshots, header.snapshots as usize, "{file}");
     assert_eq!(
         info.get("dirty-flag").and_then(Value::as_bool),
         Some(header.incompatible.dirty()),
-        "{file}"
-    );
-    assert_eq!(header.autoclear.bitmaps(), header.has_bitmaps(), "{file}");
-    assert_eq!(
-        header.encryption_header.is_some(),
-        header.encryption == Qcow2Encryption::Luks,
         "{file}"
     );
     let backing_format = header.backing_format.as_ref().map(ToString::to_string);

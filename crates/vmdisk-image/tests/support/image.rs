@@ -1,6 +1,6 @@
 //! Images by hand, byte by byte.
 
-use vmdisk_image::{DefectKind, Header, Qcow2Header, probe};
+use vmdisk_image::{Header, Qcow2Header, probe};
 
 /// An image under construction: bytes, and ways to put numbers into them.
 #[derive(Clone)]
@@ -58,18 +58,13 @@ impl Image {
             other => panic!("not qcow2: {other:?}"),
         }
     }
-
-    /// The defects without their places.
-    pub(crate) fn kinds(&self) -> Vec<DefectKind> {
-        self.header()
-            .defects()
-            .iter()
-            .map(|defect| defect.kind.clone())
-            .collect()
-    }
 }
 
 pub(crate) const CLUSTER: u64 = 65536;
+
+/// Types of extensions.
+pub(crate) const BACKING_FORMAT: u32 = 0xe279_2aca;
+pub(crate) const DATA_FILE: u32 = 0x4441_5441;
 
 /// A sound image of version 2: 64 KiB clusters, 1 GiB; header, reference counts, one block of them, L1 table.
 pub(crate) fn qcow2_v2() -> Image {

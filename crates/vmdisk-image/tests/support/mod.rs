@@ -15,4 +15,3 @@ pub(crate) mod fuzz;
 pub(crate) mod image;
 pub(crate) mod microsoft;
 pub(crate) mod qemu;
-pub(crate) mod refusal;

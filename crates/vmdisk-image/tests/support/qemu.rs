@@ -11,12 +11,7 @@ pub(crate) fn is_installed() -> bool {
         .arg("--version")
         .output()
         .is_ok_and(|output| output.status.success());
-    if !installed {
-        let required = std::env::var("VMDISK_REAL").is_ok_and(|value| value == "require");
-        assert!(!required, "VMDISK_REAL=require, and qemu-img is missing");
-        eprintln!("skipped: qemu-img is missing");
-    }
-    installed
+    vmdisk_testing::is_given(installed, "qemu-img")
 }
 
 pub(crate) fn run(directory: &Path, arguments: &[&str]) -> Output {

@@ -10,6 +10,7 @@ mod nvram_format_differs;
 mod pci_slot_refused;
 pub(crate) mod seabios_4096_sectors;
 mod taken_by_other_device;
+mod uefi_files_refused;
 pub(crate) mod undeclared_prefix;
 pub(crate) mod unknown_attribute;
 pub(crate) mod unknown_element;
@@ -36,6 +37,7 @@ pub(crate) static TEXT_RULES: &[&XmlRule] = &[
     &pci_slot_refused::RULE,
     &seabios_4096_sectors::RULE,
     &taken_by_other_device::RULE,
+    &uefi_files_refused::RULE,
     &undeclared_prefix::RULE,
     &unknown_attribute::RULE,
     &unknown_element::RULE,

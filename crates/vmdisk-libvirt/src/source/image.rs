@@ -122,6 +122,7 @@ pub(crate) fn write<'k>(
         fd_group,
         metadata_cache_size: _, // with the format
         creation: _,            // no running guest knows how its storage was made
+        made_as: _,             // the same
     } = image;
     writer.start(AT, kept.at(UnmodeledPath::deep(AT, depth)));
     match protocol {

@@ -11,7 +11,6 @@ mod parser;
 pub(crate) mod tag;
 mod tree;
 
-pub use namespace::MAX_PREFIXES;
+pub use parser::MAX_DEPTH;
 pub(crate) use parser::parse;
-pub use parser::{MAX_ATTRIBUTES, MAX_DEPTH};
 pub(crate) use tree::{Arenas, Attribute, Comment, Node, Tree};

@@ -1,12 +1,11 @@
 //! Prefixes: declarations, undeclared uses, and attributes with the same expanded name.
 
+use std::collections::{BTreeMap, HashMap};
+
 use vmdisk_source::Span;
 
 use super::tree::{Arenas, AttributeData, Index, Tree, UndeclaredPrefix, offset};
-use crate::{ReadFailure, ReadFailureKind};
-
-/// The maximum number of namespace prefixes in scope.
-pub const MAX_PREFIXES: usize = 128;
+use crate::ReadFailure;
 
 const XML: &str = "http://www.w3.org/XML/1998/namespace";
 const XMLNS: &str = "http://www.w3.org/2000/xmlns/";
@@ -16,6 +15,8 @@ const XMLNS: &str = "http://www.w3.org/2000/xmlns/";
 pub(super) struct Prefixes<'t> {
     /// Each with the attribute that declares it.
     declared: Vec<(&'t str, Index)>,
+    /// The declarations of each prefix, the innermost one last: libxml2 sets no limit to their number.
+    of_prefix: HashMap<&'t str, Vec<Index>>,
 }
 
 impl<'t> Prefixes<'t> {
@@ -26,12 +27,15 @@ impl<'t> Prefixes<'t> {
 
     /// Drops the prefixes declared by an element that ends.
     pub(super) fn truncate(&mut self, len: usize) {
-        self.declared.truncate(len);
+        for (prefix, _) in self.declared.drain(len..) {
+            if let Some(all) = self.of_prefix.get_mut(prefix) {
+                all.pop();
+            }
+        }
     }
 
     fn attribute(&self, prefix: &str) -> Option<Index> {
-        let mut declared = self.declared.iter().rev();
-        declared.find(|(known, _)| *known == prefix).map(|it| it.1)
+        self.of_prefix.get(prefix)?.last().copied()
     }
 
     /// Adds the declaration of the attribute `nth`, if it is one.
@@ -56,6 +60,7 @@ impl<'t> Prefixes<'t> {
             (_, XMLNS) => "only the prefix `xmlns` can be bound to this namespace",
             (Some(prefix), _) => {
                 self.declared.push((prefix, nth));
+                self.of_prefix.entry(prefix).or_default().push(nth);
                 return Ok(());
             }
             (None, _) => return Ok(()),
@@ -63,19 +68,6 @@ impl<'t> Prefixes<'t> {
         let end = offset(attribute.value_end) + 1;
         let span = Span::new(offset(attribute.name_start), end);
         Err(ReadFailure::malformed(span, message))
-    }
-
-    /// Checks that there are not too many.
-    pub(super) fn check_count(&self, element: Span) -> Result<(), ReadFailure> {
-        if self.declared.len() <= MAX_PREFIXES {
-            return Ok(());
-        }
-        let message = format!("more than {MAX_PREFIXES} namespace prefixes are declared");
-        Err(ReadFailure::new(
-            ReadFailureKind::TooLarge,
-            element,
-            message,
-        ))
     }
 
     /// Records the prefix of a name if it is not declared, and returns it.
@@ -104,7 +96,7 @@ impl<'t> Prefixes<'t> {
         tree: Tree<'a>,
         attributes: &'a [AttributeData],
     ) -> Option<(&'a AttributeData, &'a AttributeData)> {
-        let mut seen: Vec<((&str, &str), &AttributeData)> = Vec::new();
+        let mut seen: BTreeMap<(&str, &str), &AttributeData> = BTreeMap::new();
         for attribute in attributes {
             let Some((prefix, local)) = attribute.name(tree.text).split_once(':') else {
                 continue;
@@ -113,9 +105,8 @@ impl<'t> Prefixes<'t> {
                 continue;
             };
             let expanded = (tree.attributes[offset(declared)].value(tree.text), local);
-            match seen.iter().find(|(known, _)| *known == expanded) {
-                Some((_, first)) => return Some((first, attribute)),
-                None => seen.push((expanded, attribute)),
+            if let Some(first) = seen.insert(expanded, attribute) {
+                return Some((first, attribute));
             }
         }
         None

@@ -17,10 +17,9 @@ use super::tree::{
 use crate::encoding::{MAX_BYTES, check_declared, too_large};
 use crate::{ReadFailure, ReadFailureKind};
 
-/// The maximum depth of elements; libxml2 has the same limit.
+/// The maximum depth of elements. libxml2 has the same limit (`xmlParserMaxDepth` of parser.c), and none for the attributes
+/// of an element or for prefixes; libvirt does not lift it (`virXMLParseHelper` of virxml.c).
 pub const MAX_DEPTH: usize = 256;
-/// The maximum number of attributes of an element.
-pub const MAX_ATTRIBUTES: usize = 256;
 
 /// For so few attributes pairwise comparison is faster than sorting.
 const FEW_ATTRIBUTES: usize = 12;
@@ -59,71 +58,54 @@ pub(crate) fn parse(text: &str) -> Result<Arenas, ReadFailure> {
         return Err(ReadFailure::malformed(span, "a second byte order mark"));
     }
     let mut parser = Parser::new(text);
-    let mut reader = Reader::from_str(&text[base..]);
-    let config = reader.config_mut();
-    config.check_end_names = false;
-    config.allow_unmatched_ends = true;
-    // The length of each token is known then. White space between tags is not a token: half of the tokens remain.
-    config.trim_markup_names_in_closing_tags = false;
-    config.trim_text_start = true;
     let mut start = base;
     loop {
-        let event = reader.read_event();
-        let end = base + position(reader.buffer_position());
-        let event = match event {
-            Ok(Event::Eof) => break,
-            Ok(event) => event,
-            Err(error) => {
-                let at = base + position(reader.error_position());
-                return Err(in_token(text, &error, at));
-            }
+        let mut rest = text.as_bytes()[start..].iter();
+        let blanks = rest.position(|byte| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n'));
+        let Some(blanks) = blanks else {
+            break;
         };
-        let begin = match event {
+        let begin = start + blanks;
+        let rest = &text.as_bytes()[begin..];
+        if !matches!(rest, [b'<' | b'&', ..]) {
             // White space before characters is a part of them.
-            Event::Text(_) => start,
-            _ => end - length(&event),
-        };
+            let end = rest.iter().position(|byte| matches!(byte, b'<' | b'&'));
+            let span = Span::new(start, end.map_or(text.len(), |end| begin + end));
+            parser.characters(span)?;
+            start = span.end;
+            continue;
+        }
         if begin > start {
             parser.append(Span::new(start, begin));
         }
-        let span = Span::new(begin, end);
-        match event {
-            Event::Start(_) => parser.start_tag(span, false)?,
-            Event::Empty(_) => parser.start_tag(span, true)?,
-            Event::End(_) => parser.end_tag(span)?,
-            Event::Text(_) => parser.characters(span)?,
-            Event::CData(_) => parser.piece(span, "a CDATA section")?,
-            Event::GeneralRef(_) => {
-                parser.piece(span, "text")?;
-                check_references(text, span)?;
-            }
-            Event::Comment(_) => parser.comment(span)?,
-            Event::PI(_) => parser.processing_instruction(span)?,
-            Event::Decl(_) => parser.declaration(span, begin == base)?,
-            Event::DocType(_) => {
-                let blank = text[start..].len() - text[start..].trim_start().len();
-                return Err(document_type(Span::new(start + blank, end)));
-            }
-            Event::Eof => {}
-        }
-        start = end;
+        start = match rest {
+            [b'&', ..] | [_, b'!' | b'?', ..] => parser.other_token(begin, begin == base)?,
+            [_, b'/', ..] => parser.end_tag(begin)?,
+            _ => parser.start_tag(begin).map_err(|failure| {
+                // A tag that never ends comes first.
+                token(text, begin).err().unwrap_or(failure)
+            })?,
+        };
     }
     parser.finish()
 }
 
-/// The length of a token with its delimiters; 0 for a document type, which has white space of unknown length.
-fn length(event: &Event<'_>) -> usize {
-    match event {
-        Event::Start(tag) => tag.len() + "<>".len(),
-        Event::Empty(tag) => tag.len() + "</>".len(),
-        Event::End(tag) => tag.len() + "</>".len(),
-        Event::Text(text) => text.len(),
-        Event::CData(text) => text.len() + "<![CDATA[]]>".len(),
-        Event::GeneralRef(name) => name.len() + "&;".len(),
-        Event::Comment(text) => text.len() + "<!---->".len(),
-        Event::PI(text) => text.len() + "<??>".len(),
-        Event::Decl(text) => text.len() + "<??>".len(),
-        Event::DocType(_) | Event::Eof => 0,
+/// A token and its end. The tags of a document are most of it, and are scanned once, without the tokenizer.
+///
+/// # Errors
+/// The fault that the tokenizer finds in it.
+fn token(text: &str, start: usize) -> Result<(Event<'_>, usize), ReadFailure> {
+    let mut reader = Reader::from_str(&text[start..]);
+    let config = reader.config_mut();
+    config.check_end_names = false;
+    config.allow_unmatched_ends = true;
+    config.trim_text_start = true;
+    match reader.read_event() {
+        Ok(event) => Ok((event, start + position(reader.buffer_position()))),
+        Err(error) => {
+            let at = start + position(reader.error_position());
+            Err(in_token(text, &error, at))
+        }
     }
 }
 
@@ -160,32 +142,53 @@ impl<'t> Parser<'t> {
         self.text.get(span.start..span.end).unwrap_or_default()
     }
 
-    fn start_tag(&mut self, span: Span, is_empty: bool) -> Result<(), ReadFailure> {
-        let mut scanner = TagScanner::new(self.text, span.start);
+    /// A reference, a comment, or what else has no name; returns its end.
+    fn other_token(&mut self, start: usize, is_first: bool) -> Result<usize, ReadFailure> {
+        let (event, end) = token(self.text, start)?;
+        let span = Span::new(start, end);
+        match event {
+            Event::CData(_) => self.piece(span, "a CDATA section")?,
+            Event::GeneralRef(_) => {
+                self.piece(span, "text")?;
+                check_references(self.text, span)?;
+            }
+            Event::Comment(_) => self.comment(span)?,
+            Event::PI(_) => self.processing_instruction(span)?,
+            Event::Decl(_) => self.declaration(span, is_first)?,
+            Event::DocType(_) => return Err(document_type(span)),
+            // They begin with another character.
+            Event::Start(_) | Event::Empty(_) | Event::End(_) | Event::Text(_) | Event::Eof => {}
+        }
+        Ok(end)
+    }
+
+    /// Reads a start tag; returns its end.
+    fn start_tag(&mut self, start: usize) -> Result<usize, ReadFailure> {
+        let mut scanner = TagScanner::new(self.text, start);
         let name_span = scanner.name;
-        let name = self.slice(name_span);
         let mut is_prefixed = false;
         if !scanner.is_plain_name {
+            let name = self.slice(name_span);
             let colon = check_qualified(name).map_err(|_| not_a_name(name, name_span))?;
             is_prefixed = colon.is_some();
         }
-        self.check_place(name, span)?;
+        self.check_place(name_span, start)?;
         let first = self.tree.attributes.len();
         let outer_prefixes = self.prefixes.len();
         let has_prefixes = self.attributes(&mut scanner)?;
-        let end = scanner.end();
+        let end = scanner.end().expect("all attributes are read");
         let undeclared = if is_prefixed || has_prefixes {
             self.check_prefixes(name_span, first)?
         } else {
             None
         };
         let id = index(self.tree.elements.len());
-        let tag_end = index(end.map_or(span.end, |end| end.end));
+        let tag_end = index(end.end);
         let last = index(self.tree.attributes.len());
         self.tree.elements.push(ElementData {
-            start: index(span.start),
+            start: index(start),
             name_end: index(name_span.end),
-            attributes_end: end.map_or(tag_end, |end| index(end.attributes_end)),
+            attributes_end: index(end.attributes_end),
             tag_end,
             end: tag_end,
             first_attribute: index(first),
@@ -202,10 +205,10 @@ impl<'t> Parser<'t> {
             }
             parent.last_child = id;
         }
-        if is_empty {
+        if end.is_empty_element {
             self.prefixes.truncate(outer_prefixes);
             if self.open.is_empty() {
-                self.root_end = Some(span);
+                self.root_end = Some(Span::new(start, end.end));
             }
         } else {
             self.open.push(Open {
@@ -216,12 +219,14 @@ impl<'t> Parser<'t> {
                 undeclared,
             });
         }
-        Ok(())
+        Ok(end.end)
     }
 
     /// An element must be inside the root element, and not nested too deeply.
-    fn check_place(&self, name: &str, tag: Span) -> Result<(), ReadFailure> {
+    fn check_place(&self, name: Span, start: usize) -> Result<(), ReadFailure> {
+        let tag = || Ok(Span::new(start, token(self.text, start)?.1));
         if let Some(root) = self.root_end {
+            let name = self.slice(name);
             let help = match name {
                 "disk" => {
                     "wrap several disks in `<devices>…</devices>`, or put each in a separate file"
@@ -229,13 +234,13 @@ impl<'t> Parser<'t> {
                 _ => "put each in a separate file",
             };
             let message = format!("a second root element, `<{name}>`");
-            return Err(ReadFailure::malformed(tag, message)
+            return Err(ReadFailure::malformed(tag()?, message)
                 .related(root, "the first root element ends here")
                 .help(help));
         }
         if self.open.len() == MAX_DEPTH {
             let message = format!("elements are nested more than {MAX_DEPTH} deep");
-            return Err(ReadFailure::new(ReadFailureKind::TooLarge, tag, message));
+            return Err(ReadFailure::new(ReadFailureKind::TooLarge, tag()?, message));
         }
         Ok(())
     }
@@ -254,9 +259,9 @@ impl<'t> Parser<'t> {
                 is_plain_name,
                 is_literal,
             } = attribute;
-            let written = &self.text[value.start..value.end];
+            let written = || &self.text[value.start..value.end];
             let data = AttributeData {
-                value: (!is_literal).then(|| attribute_value(written).into()),
+                value: (!is_literal).then(|| attribute_value(written()).into()),
                 start: index(whole.start),
                 name_start: index(name.start),
                 name_end: index(name.end),
@@ -266,15 +271,6 @@ impl<'t> Parser<'t> {
             are_plain &= is_plain_name && is_literal;
             has_prefixes |= data.is_named("xmlns", self.text);
             self.tree.attributes.push(data);
-            if self.tree.attributes.len() - first > MAX_ATTRIBUTES {
-                let name = self.slice(element);
-                let message = format!("`<{name}>` has more than {MAX_ATTRIBUTES} attributes");
-                return Err(ReadFailure::new(
-                    ReadFailureKind::TooLarge,
-                    element,
-                    message,
-                ));
-            }
         }
         let attributes = &self.tree.attributes[first..];
         if let Some((one, other)) = written_twice(self.text, attributes) {
@@ -314,7 +310,6 @@ impl<'t> Parser<'t> {
         for (nth, attribute) in (first..).zip(&self.tree.attributes[first..]) {
             self.prefixes.declare(self.text, index(nth), attribute)?;
         }
-        self.prefixes.check_count(name)?;
         let outer = self.open.last().and_then(|open| open.undeclared);
         let undeclared = self
             .prefixes
@@ -331,25 +326,33 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn end_tag(&mut self, span: Span) -> Result<(), ReadFailure> {
-        let written = self.slice(Span::new(span.start + 2, span.end.saturating_sub(1)));
-        let trimmed = || written.trim_end_matches([' ', '\t', '\r', '\n']);
-        let Some(open) = self.open.pop() else {
-            let name = trimmed();
-            let message = format!("`</{name}>` closes nothing: no element is open here");
-            return Err(ReadFailure::malformed(span, message));
-        };
-        let element = &mut self.tree.elements[offset(open.id)];
-        let name = element.name(self.text);
-        if name != written && name != trimmed() {
-            return Err(self.mismatched(&open, trimmed(), span));
+    /// Reads an end tag; returns its end.
+    fn end_tag(&mut self, start: usize) -> Result<usize, ReadFailure> {
+        let rest = &self.text[start + "</".len()..];
+        let trimmed = |name: &'t str| name.trim_end_matches([' ', '\t', '\r', '\n']);
+        let length = rest.bytes().position(|byte| byte == b'>');
+        let written = &rest[..length.unwrap_or_default()];
+        let open = self.open.pop();
+        if let (Some(open), Some(length)) = (&open, length)
+            && [written, trimmed(written)].contains(&self.name_of(open))
+        {
+            let end = start + "</>".len() + length;
+            self.tree.elements[offset(open.id)].end = index(end);
+            self.prefixes.truncate(open.prefixes);
+            if self.open.is_empty() {
+                self.root_end = Some(Span::new(start, end));
+            }
+            return Ok(end);
         }
-        element.end = index(span.end);
-        self.prefixes.truncate(open.prefixes);
-        if self.open.is_empty() {
-            self.root_end = Some(span);
-        }
-        Ok(())
+        let span = Span::new(start, token(self.text, start)?.1);
+        let name = trimmed(self.slice(Span::new(start + "</".len(), span.end - 1)));
+        Err(match open {
+            Some(open) => self.mismatched(&open, name, span),
+            None => {
+                let message = format!("`</{name}>` closes nothing: no element is open here");
+                ReadFailure::malformed(span, message)
+            }
+        })
     }
 
     fn mismatched(&self, open: &Open<'t>, found: &str, span: Span) -> ReadFailure {

@@ -239,6 +239,24 @@ impl Tree<'_> {
         Node { tree: self, id: 0 }
     }
 
+    /// The innermost element around a place; the root element if there is none.
+    pub(crate) fn around(&self, place: Span) -> Node<'_> {
+        let before = self
+            .elements
+            .partition_point(|it| offset(it.start) <= place.start);
+        let last = before.saturating_sub(1);
+        let mut node = Node {
+            tree: self,
+            id: index(last),
+        };
+        while node.span().end < place.end
+            && let Some(parent) = node.parent()
+        {
+            node = parent;
+        }
+        node
+    }
+
     /// All elements, in the order of the text.
     pub(crate) fn elements(&self) -> impl Iterator<Item = Node<'_>> {
         (0..index(self.elements.len())).map(|id| Node { tree: self, id })

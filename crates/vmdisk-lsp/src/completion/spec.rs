@@ -69,7 +69,7 @@ pub(crate) fn complete(text: &str, offset: usize, target: &Target) -> Option<Pro
 /// The schema of specs.
 fn schema() -> &'static Value {
     static SCHEMA: OnceLock<Value> = OnceLock::new();
-    SCHEMA.get_or_init(|| schemars::schema_for!(vmdisk::plan::Spec).to_value())
+    SCHEMA.get_or_init(vmdisk::plan::Spec::json_schema)
 }
 
 /// A schema and those it refers to.

@@ -1,6 +1,6 @@
 //! How requests reach the host's kernel.
 
-use vmdisk_facts::{Fact, File};
+use vmdisk_facts::File;
 use vmdisk_model::{
     AioMode, BackendSource, Creation, DiskField, Format, Image, Preallocation, Protocol,
     Qcow2Preallocation,
@@ -79,12 +79,9 @@ fn choose(planner: &Planner<'_>, image: &Image, is_direct: bool, threads: u64) -
         Direct::Works { .. } | Direct::Unknown { .. } => {}
     }
     if is_device || is_allocated(planner, image) {
-        if !planner
-            .host
-            .has_aio_requests(planner.native_threads + threads)
-        {
-            let reason = "fs.aio-max-nr leaves no requests for another disk with native AIO";
-            return Chosen::by_fact(AioMode::Threads, reason);
+        let threads = planner.native_threads + threads;
+        if let Some(reason) = planner.host.lacks_aio_slots(threads) {
+            return Chosen::by_fact(AioMode::Threads, reason).instead_of("aio-slots-exhausted");
         }
         let reason = if is_device {
             "a block device has no blocks to allocate, which is what io_submit waits for in files"
@@ -130,12 +127,9 @@ pub(crate) fn is_allocated(planner: &Planner<'_>, image: &Image) -> bool {
                 None => true,
             };
             let file = file.filter(|file| is_raw(file));
-            match file.map(|file| (&file.size, &file.alloc)) {
-                Some((Fact::Known(size), Fact::Known(allocated))) => {
-                    image.format == Some(Format::Raw) && allocated >= size
-                }
-                _ => false,
-            }
+            let allocation = file.and_then(|file| file.allocation().known());
+            let is_full = allocation.is_some_and(|it| !it.is_sparse());
+            image.format == Some(Format::Raw) && is_full
         }
     }
 }

@@ -38,12 +38,14 @@ pub struct Choice {
 
 /// Names of all rules that [`Choice::rule`] may name, sorted.
 pub const RULES: &[&str] = &[
+    "aio-slots-exhausted",
     "btrfs-cow-image",
     "btrfs-dio-buffered",
     "btrfs-dio-csum-corruption",
     "btrfs-dio-raid-mirror-divergence",
     "bus-emulated",
     "detect-zeroes-unmap-no-discard",
+    "discard-dropped",
     "discard-missing-thin",
     "guest-sector-512-on-4kn",
     "hugepages-insufficient",

@@ -194,10 +194,8 @@ fn choose(
             }
             let is_new = matches!(image.creation, Some(Creation::RawFile { .. }));
             let file = planner.host.index.file(path);
-            let is_sparse = file.is_some_and(|file| match (&file.size, &file.alloc) {
-                (Fact::Known(size), Fact::Known(allocated)) => allocated < size,
-                _ => false,
-            });
+            let allocation = file.and_then(|file| file.allocation().known());
+            let is_sparse = allocation.is_some_and(|it| it.is_sparse());
             if is_new || is_sparse {
                 return thin("a sparse file");
             }
@@ -226,20 +224,18 @@ fn on_device(planner: &Planner<'_>, image: &Image, spec: &DiskSpec) -> Chosen<Di
         return Chosen::by_default(Discard::Ignore, reason);
     };
     let name = device.name();
-    match (&device.kind, &device.queue.discard_max) {
-        (BlockKind::LvmThin | BlockKind::Zvol, _) => {
-            let reason = format!("{name} is thin and frees what the guest deletes");
-            Chosen::by_fact(Discard::Unmap, reason).instead_of("discard-missing-thin")
-        }
-        (_, Fact::Known(0)) => {
-            let reason = format!("{name} does not pass discards on");
-            Chosen::by_fact(Discard::Ignore, reason)
-        }
-        (_, Fact::Known(_)) if planner.host.is_fast(image, Some(device)).is_some() => {
+    if matches!(device.kind, BlockKind::LvmThin | BlockKind::Zvol) {
+        let reason = format!("{name} is thin and frees what the guest deletes");
+        return Chosen::by_fact(Discard::Unmap, reason).instead_of("discard-missing-thin");
+    }
+    let path = image.host_path().unwrap_or(&name);
+    match planner.host.drops_discards(path, device) {
+        Ok(Some(reason)) => Chosen::by_fact(Discard::Ignore, reason).instead_of("discard-dropped"),
+        Ok(None) if planner.host.is_fast(image, Some(device)).is_some() => {
             let reason = format!("{name} supports discards, and flash lasts longer with them");
             Chosen::by_fact(Discard::Unmap, reason)
         }
-        (_, Fact::Known(_) | Fact::Absent | Fact::Unknown(_) | Fact::NotCollected) => {
+        Ok(None) | Err(_) => {
             let reason = format!("{name} gains nothing by discards as far as is known");
             Chosen::by_default(Discard::Ignore, reason)
         }

@@ -176,7 +176,10 @@ fn may_have_several(planner: &Planner<'_>, index: usize) -> bool {
     let frontend = &planner.domain.disks[index].frontend;
     let target = &planner.host.target;
     frontend.bus == Some(TargetBus::Virtio)
-        && frontend.queues.is_none_or(|queues| queues >= MOST_PER_DISK)
+        && frontend
+            .queues
+            // 0 is unset.
+            .is_none_or(|queues| queues == 0 || queues >= MOST_PER_DISK)
         && target.can(Capability::IothreadVqMappingBlk).is_yes()
         && planner.host.may(Capability::LibvirtIothreadMapping)
         && planner.host.may(Capability::MachineQueuePerVcpu)
@@ -209,9 +212,9 @@ fn threads_per_disk(planner: &Planner<'_>, count: Option<&IoThreadCount>, wishes
     let per_disk = (spare / takers).clamp(1, MOST_PER_DISK);
     // Each thread needs slots for native AIO of its own, and one for each disk is counted.
     let more = u64::from(takers * (per_disk - 1));
-    match planner.host.has_aio_requests(planner.native_threads + more) {
-        true => per_disk,
-        false => 1,
+    match planner.host.lacks_aio_slots(planner.native_threads + more) {
+        None => per_disk,
+        Some(_) => 1,
     }
 }
 

@@ -1,8 +1,13 @@
 //! What planning asks of the facts, each answer with the words for a reason.
 
+use vmdisk_facts::stack::StackLayer;
+use vmdisk_facts::verdict::aio::AioSlots;
+use vmdisk_facts::verdict::io_uring::IoUring;
+use vmdisk_facts::verdict::media::SlowestDrive;
+use vmdisk_facts::verdict::raw_end::UnreachableEnd;
 use vmdisk_facts::{
-    Answer, Basis, BlockDevice, BlockKind, Buffered, Bug, Capability, DirectIo, DirectIoEffect,
-    Fact, Facts, FsKind, HostIndex, Target, io_uring,
+    BlockDevice, BlockKind, Buffered, Bug, Capability, DirectIo, DirectIoEffect, Fact, Facts,
+    FsKind, HostIndex, Missing, Target,
 };
 use vmdisk_model::{Bytes, Creation, Format, HostStorage, Image, LogicalVolumeName, Protocol};
 
@@ -47,30 +52,20 @@ impl<'a> Host<'a> {
         !self.target.can(capability).is_no()
     }
 
-    /// Why direct I/O cannot write a raw file to its end, if it cannot: QEMU up to 10.0 refuses it then, and takes the
-    /// alignment for 4096 bytes where nothing is allocated.
+    /// Why direct I/O cannot write a raw file to its end, if it cannot.
     pub(crate) fn end_is_out_of_reach(&self, image: &Image) -> Option<String> {
-        const SAFE: u64 = 4096;
-        let is_mended = self.target.has_bug(Bug::RawEndUnaligned).is_no();
-        let is_raw_file =
-            matches!(image.protocol, Protocol::File { .. }) && image.format == Some(Format::Raw);
-        if !is_raw_file || is_mended {
+        let (Protocol::File { .. }, Some(Format::Raw)) = (&image.protocol, image.format) else {
             return None;
-        }
-        let (size, needs) = match image.creation {
-            Some(Creation::RawFile { size, .. }) => (size?.0, SAFE),
-            _ => {
-                let file = self.index.file(image.host_path()?)?;
-                let needs = match file.alloc.value() {
-                    Some(0) => SAFE,
-                    Some(_) | None => file.dio.off.value().copied()?,
-                };
-                (file.size.value().copied()?, needs)
-            }
         };
-        let sectors = size.next_multiple_of(512);
-        (needs > 0 && !sectors.is_multiple_of(needs))
-            .then(|| format!("direct I/O cannot write {size} bytes to their end"))
+        let path = image.host_path()?;
+        let end = match image.creation {
+            Some(Creation::RawFile { size, .. }) => UnreachableEnd::of_new(size?.0, &self.target),
+            _ => UnreachableEnd::of(self.index.file(path)?, path, &self.target).ok()?,
+        }?;
+        let (size, why) = (end.size, end.reason(path));
+        Some(format!(
+            "direct I/O cannot write {size} bytes to their end: {why}"
+        ))
     }
 
     /// The effect of `O_DIRECT` at the path of an image.
@@ -163,47 +158,19 @@ impl<'a> Host<'a> {
 
     /// Whether QEMU may use io_uring on this host, and the words for it.
     pub(crate) fn io_uring(&self) -> Result<String, String> {
-        let limits = &self.index.facts().limits;
-        let kernel = &self.index.facts().kernel;
-        if let Some(why) = io_uring::lacking(kernel) {
-            return Err(why);
+        match IoUring::of(Ok(self.index), &self.target) {
+            Ok(IoUring::Allowed) => Ok("the kernel, QEMU and libvirt allow io_uring".to_owned()),
+            Ok(IoUring::Doubtful(why) | IoUring::Denied(why)) => Err(why),
+            Err(Missing { what, why }) => Err(format!(
+                "it is not known whether io_uring is allowed here: {what}: {why}"
+            )),
         }
-        match &limits.io_uring_disabled {
-            Fact::Known(0) => {}
-            // A kernel without the switch does not restrict io_uring.
-            Fact::Absent if kernel.version.is_known() => {}
-            Fact::Known(_) => return Err("kernel.io_uring_disabled forbids io_uring".to_owned()),
-            Fact::Absent | Fact::Unknown(_) | Fact::NotCollected => {
-                return Err("it is not known whether io_uring is allowed here".to_owned());
-            }
-        }
-        // A ring needs some pages of locked memory on older kernels.
-        if let Fact::Known(bytes) = limits.memlock_bytes
-            && bytes < Bytes::MIB
-        {
-            return Err(format!("RLIMIT_MEMLOCK is {}", Bytes(bytes)));
-        }
-        if !self.target.can(Capability::AioIoUring).is_yes() {
-            return Err("it is not known that this QEMU has io_uring".to_owned());
-        }
-        for capability in [Capability::LibvirtIoUring, Capability::KernelIoUring] {
-            if !self.may(capability) {
-                return Err(format!("the target lacks {}", capability.name()));
-            }
-        }
-        if let Answer::Yes(Basis::Assumed(qemu)) = self.target.has_bug(Bug::IoUringInIothread) {
-            return Err(format!("io_uring hangs in QEMU {qemu}"));
-        }
-        Ok("the kernel, QEMU and libvirt allow io_uring".to_owned())
     }
 
-    /// Whether so many more AIO contexts of QEMU fit what the kernel hands out; each takes 1024 requests.
-    pub(crate) fn has_aio_requests(&self, contexts: u64) -> bool {
-        let limits = &self.index.facts().limits;
-        match (&limits.aio_max_nr, &limits.aio_nr) {
-            (Fact::Known(most), Fact::Known(taken)) => taken + contexts * 1024 <= *most,
-            _ => true,
-        }
+    /// Why so many threads with native AIO do not fit what the kernel hands out beside what is taken.
+    pub(crate) fn lacks_aio_slots(&self, threads: u64) -> Option<String> {
+        let slots = AioSlots::of(self.index.facts(), threads).ok()??;
+        slots.are_too_few_now().then(|| slots.reason())
     }
 
     /// The block device that an image lies on, if it is one and the facts describe it.
@@ -229,25 +196,32 @@ impl<'a> Host<'a> {
         lvm.chunk.clone().known().map(Bytes)
     }
 
-    /// Whether every drive under a path, or under a device, is known not to turn.
+    /// Why an image is on fast drives, if it is; a device shows what it will be like.
     pub(crate) fn is_fast(
         &self,
         image: &Image,
         kindred: Option<&'a BlockDevice>,
     ) -> Option<String> {
-        let leaves = match (self.device(image).or(kindred), image.host_path()) {
-            (Some(device), _) => self.index.leaves(device),
-            (None, Some(path)) => self.index.leaves_of(path).known()?,
-            (None, None) => return None,
+        let path = image.host_path()?;
+        let slowest = match self.device(image).or(kindred) {
+            Some(device) => SlowestDrive::of(&self.index.leaves(device), String::new),
+            None => self.index.slowest_drive(path),
         };
-        let first = leaves.first()?;
-        let is_fast = |device: &&BlockDevice| {
-            device.kind == BlockKind::Nvme || device.queue.rotational == Fact::Known(false)
-        };
-        leaves
-            .iter()
-            .all(is_fast)
-            .then(|| format!("{} is not a rotating disk", first.name()))
+        let slowest = slowest.ok()?;
+        (slowest.media.is_fast() == Some(true)).then(|| slowest.reason(path))
+    }
+
+    /// Why the storage of an image drops discards, if it does; a device shows what it will be like.
+    ///
+    /// # Errors
+    /// Fails if the facts do not show it.
+    pub(crate) fn drops_discards(
+        &self,
+        path: &str,
+        device: &'a BlockDevice,
+    ) -> Result<Option<String>, Fact<()>> {
+        let lost = self.index.lost_discard_of(StackLayer::Device(device))?;
+        Ok(lost.map(|(layer, loss)| layer.drops_discards(path, loss)))
     }
 }
 
@@ -258,7 +232,7 @@ pub(super) fn kindred<'f>(
     group: &str,
     pool: Option<&str>,
 ) -> Option<&'f BlockDevice> {
-    facts.blockdevs.iter().find(|device| {
+    let devices = facts.blockdevs.iter().filter(|device| {
         let Some(lvm) = device.lvm.value() else {
             return false;
         };
@@ -271,5 +245,7 @@ pub(super) fn kindred<'f>(
             None => device.kind == BlockKind::Lvm,
         };
         is_kindred && lvm.vg.as_str() == Fact::Known(group)
-    })
+    });
+    // The same one in any order of the facts.
+    devices.min_by_key(|it| (it.kind != BlockKind::LvmThinPool, &it.paths))
 }

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use vmdisk_model::Bytes;
+use vmdisk_fields as fields;
+use vmdisk_model::{Bytes, Fields};
 
 use super::backend::{BackendSpec, LvmThinSpec};
 use super::check_backend::check_backend;
@@ -124,21 +125,21 @@ fn check_disk(disk: &DiskSpec, at: &SpecPath, faults: &mut Faults) {
         copy_on_read: _,
         discard_no_unref,
         metadata_cache_size,
-        queues,
-        queue_size,
+        queues: _,
+        queue_size: _,
         iothread,
         logical_block_size,
         physical_block_size,
         discard_granularity,
         error_policy: _,
         read_error_policy: _,
-        serial,
-        wwn,
-        vendor,
-        product,
+        serial: _,
+        wwn: _,
+        vendor: _,
+        product: _,
         rotation_rate,
         removable: _,
-        boot,
+        boot: _,
         readonly: _,
         shareable: _,
         transient: _,
@@ -163,7 +164,7 @@ fn check_disk(disk: &DiskSpec, at: &SpecPath, faults: &mut Faults) {
         let message = format!("only qcow2 has {key}");
         faults.refuse_unless(is_qcow2 || !is_there, at.key(key), message);
     }
-    check_queues(*queues, *queue_size, at, faults);
+    check_values(disk, at, faults);
     check_iothread(iothread.as_ref(), at, faults);
     check_block_sizes(
         *logical_block_size,
@@ -172,34 +173,26 @@ fn check_disk(disk: &DiskSpec, at: &SpecPath, faults: &mut Faults) {
         at,
         faults,
     );
-    check_identity(serial, wwn, vendor, product, at, faults);
     faults.refuse_unless(
         rotation_rate.is_none_or(|rate| rate == 1 || (1025..=65534).contains(&rate)),
         at.key("rotation-rate"),
         "expected 1 for an SSD, or 1025 to 65534 revolutions per minute",
-    );
-    faults.refuse_unless(
-        *boot != Some(0),
-        at.key("boot"),
-        "the boot order starts at 1",
     );
     if let Some(iotune) = iotune {
         check_iotune(iotune, &at.key("iotune"), faults);
     }
 }
 
-fn check_queues(queues: Option<u32>, queue_size: Option<u32>, at: &SpecPath, faults: &mut Faults) {
-    // With one more queue QEMU aborts without a message.
-    faults.refuse_unless(
-        queues.is_none_or(|queues| (1..=1024).contains(&queues)),
-        at.key("queues"),
-        "a disk has 1 to 1024 queues",
-    );
-    faults.refuse_unless(
-        queue_size.is_none_or(|size| size.is_power_of_two() && (4..=1024).contains(&size)),
-        at.key("queue-size"),
-        "the size of a queue is a power of two from 4 to 1024",
-    );
+/// Checks what the table of fields says about single values.
+fn check_values(disk: &DiskSpec, at: &SpecPath, faults: &mut Faults) {
+    for field in DiskSpec::FIELDS {
+        let row = fields::disk(*field);
+        let Some(key) = row.spec else { continue };
+        let value = disk.get(*field);
+        if let Some(why) = value.and_then(|value| row.values.refusal(&value)) {
+            faults.refuse(at.key(key), why);
+        }
+    }
 }
 
 fn check_iothread(iothread: Option<&IoThreadSpec>, at: &SpecPath, faults: &mut Faults) {
@@ -226,14 +219,7 @@ fn check_block_sizes(
     at: &SpecPath,
     faults: &mut Faults,
 ) {
-    let is_block = |size: Bytes| size.0.is_power_of_two() && (512..=2 << 20).contains(&size.0);
-    for (size, key) in [
-        (logical, "logical-block-size"),
-        (physical, "physical-block-size"),
-    ] {
-        let message = "the size of a block is a power of two from 512 bytes to 2 MiB";
-        faults.refuse_unless(size.is_none_or(is_block), at.key(key), message);
-    }
+    let [logical, physical] = [logical, physical].map(|size| size.filter(|size| size.0 > 0));
     if let (Some(logical), Some(physical)) = (logical, physical) {
         faults.refuse_unless(
             logical <= physical,
@@ -242,46 +228,12 @@ fn check_block_sizes(
         );
     }
     if let Some(granularity) = granularity {
-        let logical = logical.filter(|size| size.0 > 0).unwrap_or(Bytes(512));
+        let logical = logical.unwrap_or(Bytes(512));
         faults.refuse_unless(
             granularity.0.is_multiple_of(logical.0) && granularity.0 <= u32::MAX.into(),
             at.key("discard-granularity"),
             format!("expected a multiple of the logical block of {logical}, below 4 GiB"),
         );
-    }
-}
-
-fn check_identity(
-    serial: &Option<String>,
-    wwn: &Option<String>,
-    vendor: &Option<String>,
-    product: &Option<String>,
-    at: &SpecPath,
-    faults: &mut Faults,
-) {
-    if let Some(serial) = serial {
-        let is_fit = |c: char| c.is_ascii_alphanumeric() || "_.+- ".contains(c);
-        faults.refuse_unless(
-            serial.chars().all(is_fit),
-            at.key("serial"),
-            "libvirt accepts letters, digits, spaces and _.+- in a serial number",
-        );
-    }
-    if let Some(wwn) = wwn {
-        faults.refuse_unless(
-            wwn.len() == 16 && wwn.bytes().all(|byte| byte.is_ascii_hexdigit()),
-            at.key("wwn"),
-            "a world wide name has 16 hexadecimal digits",
-        );
-    }
-    for (text, key, most) in [(vendor, "vendor", 8), (product, "product", 40)] {
-        if let Some(text) = text {
-            faults.refuse_unless(
-                text.len() <= most && text.bytes().all(|byte| (b' '..=b'~').contains(&byte)),
-                at.key(key),
-                format!("a {key} has at most {most} characters, all of them printable ASCII"),
-            );
-        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde_json::Value as Schema;
 use serde_json::json;
+use vmdisk_fields::{DISK_FIELDS, ValueLimits, Zero, disk};
 use vmdisk_model::Bytes;
 
 /// A range of whole numbers or of bytes.
@@ -17,11 +18,20 @@ pub(super) fn narrow(key: &str, schema: &mut Schema) {
     if let Some(pattern) = pattern(key) {
         schema["pattern"] = pattern.into();
     } else if let Some(range) = number(key) {
-        narrow_alternatives(schema, &range, "^0*[1-9][0-9]*$");
-    } else if let Some(range) = size(key) {
-        // A bare number has three digits at least, and no size is zero.
-        let text = r"^\s*(?=.*[1-9])([0-9]{3,}\s*([bB]|[bB]ytes?)?|[0-9]*\.?[0-9]*\s*[kKmMgGtTpPeE]([iI]?[bB])?)\s*$";
+        let text = if range.least == 0 {
+            "^[0-9]+$"
+        } else {
+            "^0*[1-9][0-9]*$"
+        };
         narrow_alternatives(schema, &range, text);
+    } else if let Some(range) = size(key) {
+        // A bare number has three digits at least; where no size is zero, none is accepted.
+        let text = r"^\s*(?=.*[1-9])([0-9]{3,}\s*([bB]|[bB]ytes?)?|[0-9]*\.?[0-9]*\s*[kKmMgGtTpPeE]([iI]?[bB])?)\s*$";
+        let text = match range.least {
+            0 => format!("{text}|^0$"),
+            _ => text.to_owned(),
+        };
+        narrow_alternatives(schema, &range, &text);
     }
 }
 
@@ -37,25 +47,44 @@ fn narrow_alternatives(schema: &mut Schema, range: &Range, text: &str) {
 }
 
 /// The pattern of a text.
-fn pattern(key: &str) -> Option<&'static str> {
-    Some(match key {
+fn pattern(key: &str) -> Option<String> {
+    if let Some(pattern) = values(key).pattern() {
+        return Some(pattern);
+    }
+    let pattern = match key {
         "path" | "socket" => "^/",
         "uuid" => "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$",
-        "wwn" => "^[0-9a-fA-F]{16}$",
-        "serial" => r"^[-a-zA-Z0-9_.+ ]+$",
         "machine" => r"^[-a-zA-Z0-9._+]+$",
-        "vendor" => "^[ -~]{1,8}$",
-        "product" => "^[ -~]{1,40}$",
         _ => return None,
-    })
+    };
+    Some(pattern.to_owned())
+}
+
+/// What the table of fields says about the values of a key of a disk.
+fn values(key: &str) -> ValueLimits {
+    let mut rows = DISK_FIELDS.iter().map(|field| disk(*field));
+    rows.find(|row| row.spec == Some(key))
+        .map_or(ValueLimits::Any, |row| row.values)
+}
+
+/// The range of a number in the table of fields, with 0 where that says that nothing is set.
+fn of_table(key: &str) -> Option<(u64, u64)> {
+    match values(key) {
+        ValueLimits::Number {
+            least, most, zero, ..
+        } => {
+            let least = if zero == Zero::Number { least } else { 0 };
+            Some((least.into(), most.into()))
+        }
+        _ => None,
+    }
 }
 
 /// The range of a number.
 fn number(key: &str) -> Option<Range> {
     let (least, most) = match key {
-        "boot" | "vcpus" | "reconnect-timeout" | "namespace" => (1, u32::MAX.into()),
-        "queues" => (1, 1024),
-        "queue-size" => (4, 1024),
+        "boot" | "queues" | "queue-size" => of_table(key)?,
+        "vcpus" | "reconnect-timeout" | "namespace" => (1, u32::MAX.into()),
         "rotation-rate" => (1, 65534),
         _ => return None,
     };
@@ -70,7 +99,11 @@ fn number(key: &str) -> Option<Range> {
 fn size(key: &str) -> Option<Range> {
     let (least, most, step) = match key {
         "size" | "pool-size" => (512, i64::MAX.unsigned_abs(), 512),
-        "cluster-size" | "logical-block-size" | "physical-block-size" => (512, 2 << 20, 512),
+        "logical-block-size" | "physical-block-size" => {
+            let (least, most) = of_table(key)?;
+            (least, most, 512)
+        }
+        "cluster-size" => (512, 2 << 20, 512),
         "chunk-size" => (64 << 10, Bytes::GIB, 64 << 10),
         "memory" => (Bytes::MIB, u64::MAX, 1),
         _ => return None,

@@ -8,6 +8,7 @@ mod check_direct;
 mod check_iotune;
 mod check_network;
 mod check_path;
+mod differences;
 mod direct;
 mod disk;
 mod dropped;
@@ -41,6 +42,7 @@ pub use backend::{
     BackendSpec, BackingSpec, DeviceSpec, EmptySpec, LvmSpec, LvmThinSpec, Qcow2Spec, RawSpec,
     SeedSpec, VhostUserBlkSpec,
 };
+pub use differences::Difference;
 pub use direct::{DirectorySpec, NvmeSpec, VhostVdpaSpec, VolumeSpec, ZvolSpec};
 pub use disk::{BusSpec, DiskSpec, IoThreadSpec, MediaSpec};
 pub use dropped::NotCarried;

@@ -48,6 +48,7 @@ pub(super) fn backend_of(
         fd_group,
         metadata_cache_size: _, // of images below
         creation: _,            // the image exists
+        made_as: _,             // the same
     } = &**image;
     let at = |field| FieldPath::Image(nth, 0, field);
     for (field, is_set, what) in [

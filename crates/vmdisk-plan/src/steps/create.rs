@@ -7,7 +7,7 @@ use vmdisk_model::{
     Qcow2Preallocation, ThinCreation,
 };
 
-use super::{Condition, Equality, NOCOW, Named, Step, StepKind, words};
+use super::{Condition, DIRTY, Equality, NOCOW, Named, Step, StepKind, words};
 use crate::spec::{BackendSpec, BackingSpec, NewFile, SeedSpec, size_text};
 
 /// Facts about the storage of one disk beyond the model.
@@ -54,7 +54,7 @@ impl Storage<'_> {
         if let Some(source) = source {
             let why = format!("the contents of {}", source.path);
             complete(StepKind::Copy, self.copy(source), why);
-            let argv = words(&["mv", "-f", "--", &self.written_path(), path]);
+            let argv = words(&["mv", "-nT", "--", &self.written_path(), path]);
             complete(StepKind::Rename, argv, "the complete image".to_owned());
         }
         for (key, value) in access {
@@ -79,20 +79,24 @@ impl Storage<'_> {
                 _ => value,
             };
             first.equality.push(Equality::Says {
-                argv: words(&["stat", "-c", field, "--", path]),
+                argv: words(&["stat", "-L", "-c", field, "--", path]),
                 text: format!("\n{value}\n"),
             });
         }
         if let Some(source) = source {
-            let part = Condition::NothingAt(self.written_path());
-            first.conditions.push(part.clone());
-            rest[0].conditions.push(part);
+            rest[0]
+                .conditions
+                .push(Condition::NothingAt(self.written_path()));
             rest[0]
                 .conditions
                 .push(Condition::SomethingAt(source.path.clone()));
         }
-        let private = key_file.map(|path| Condition::PrivateFile(path.to_owned()));
-        first.conditions.extend(private);
+        if let Some(key_file) = key_file {
+            first
+                .conditions
+                .push(Condition::PrivateFile(key_file.to_owned()));
+            first.equality.push(self.unlocks(key_file));
+        }
         rest.insert(0, first);
         rest
     }
@@ -116,8 +120,7 @@ impl Storage<'_> {
                     .then_some(*size);
                 let what = format!("a raw file of {size}");
                 let mut step = self.image_file(StepKind::RawFile, argv, what, None, allocated);
-                step.equality
-                    .insert(0, self.says(format, format!("({} bytes)", size.0)));
+                step.equality.insert(0, self.says(format, size_line(*size)));
                 Some(step)
             }
             Creation::Qcow2(qcow2) => Some(self.qcow2(qcow2)),
@@ -143,8 +146,10 @@ impl Storage<'_> {
 
     /// Where the image is while it is made: a copy gets its name when it is complete.
     fn written_path(&self) -> String {
-        let is_copy = self.spec.new_file().source.is_some();
-        format!("{}{}", self.path(), if is_copy { ".part" } else { "" })
+        match self.spec.new_file().source {
+            Some(_) => part_of(self.path()),
+            None => self.path().to_owned(),
+        }
     }
 
     /// The format for qemu-img: an encrypted raw image has a header.
@@ -175,6 +180,28 @@ impl Storage<'_> {
         Some(options.to_owned())
     }
 
+    /// The image with its key, for `--image-opts`.
+    fn opened(&self, format: Format, path: &str) -> String {
+        let key = match format {
+            Format::Luks => "key-secret",
+            _ => "encrypt.key-secret",
+        };
+        let path = path.replace(',', ",,");
+        format!("driver={format},{key}=key,file.driver=file,file.filename={path}")
+    }
+
+    /// The key in a file opens the image. `qemu-img info` needs no key, and so tries none.
+    fn unlocks(&self, key_file: &str) -> Equality {
+        let format = self.written_format(self.image.format.unwrap_or(Format::Raw));
+        let mut argv = words(&["qemu-img", "map", "-U", "--output=json", "--max-length=512"]);
+        argv.extend(self.secret());
+        argv.extend(words(&["--image-opts", &self.opened(format, self.path())]));
+        Equality::Unlocks {
+            argv,
+            key_file: key_file.to_owned(),
+        }
+    }
+
     /// `qemu-img convert` into the image that is there.
     fn copy(&self, source: &BackingSpec) -> Vec<String> {
         let format = self.image.format.unwrap_or(Format::Raw);
@@ -193,16 +220,7 @@ impl Storage<'_> {
         let path = self.written_path();
         let (options, target) = match self.image.encryption {
             None => (words(&["-O", written.as_str()]), path),
-            Some(_) => {
-                let key = match written {
-                    Format::Luks => "key-secret",
-                    _ => "encrypt.key-secret",
-                };
-                let path = path.replace(',', ",,");
-                let target =
-                    format!("driver={written},{key}=key,file.driver=file,file.filename={path}");
-                (words(&["--target-image-opts"]), target)
-            }
+            Some(_) => (words(&["--target-image-opts"]), self.opened(written, &path)),
         };
         argv.extend(options);
         argv.extend(words(&["--", &source.path, &target]));
@@ -323,11 +341,27 @@ impl Storage<'_> {
         self.is_nocow_set.then(|| NOCOW.to_owned())
     }
 
-    /// `qemu-img info` of the image has this text.
-    fn says(&self, format: Format, text: String) -> Equality {
-        let format = format.as_str();
-        let argv = words(&["qemu-img", "info", "-U", "-f", format, "--", self.path()]);
-        Equality::Says { argv, text }
+    /// `qemu-img info` of the image has this line.
+    fn says(&self, format: Format, line: String) -> Equality {
+        Equality::Says {
+            argv: self.info(format),
+            text: format!("\n{line}\n"),
+        }
+    }
+
+    /// `qemu-img info` of the image has no line that begins like this.
+    fn lacks(&self, format: Format, beginning: &str) -> Equality {
+        Equality::Lacks {
+            argv: self.info(format),
+            text: format!("\n{beginning}"),
+        }
+    }
+
+    /// In JSON, no name in an image can look like another line.
+    fn info(&self, format: Format) -> Vec<String> {
+        let mut argv = words(&["qemu-img", "info", "-U", "--output=json"]);
+        argv.extend(words(&["-f", format.as_str(), "--", self.path()]));
+        argv
     }
 
     /// `allocated` is the space that the file takes at once.
@@ -347,6 +381,7 @@ impl Storage<'_> {
                 size,
             }));
         step.conditions.push(Condition::NothingAt(path.to_owned()));
+        step.conditions.push(Condition::NothingAt(part_of(path)));
         let directory = directory_of(path).to_owned();
         let room = allocated.map(|size| Condition::Room {
             directory: directory.clone(),
@@ -428,34 +463,49 @@ impl Storage<'_> {
         let allocated = size.filter(|_| is_allocated);
         let below_path = below.map(|(path, _)| path);
         let mut step = self.image_file(StepKind::Qcow2Image, argv, what, below_path, allocated);
-        let lines = [
-            size.map(|size| format!("({} bytes)", size.0)),
-            cluster_size.map(|size| format!("\ncluster_size: {}\n", size.0)),
-            extended_l2.map(|on| format!("extended l2: {on}\n")),
-            lazy_refcounts.map(|on| format!("lazy refcounts: {on}\n")),
-            self.key_options().map(|_| "\nencrypted: yes\n".to_owned()),
-            Some(match below {
-                Some((path, _)) => format!("\nbacking file: {path}\n"),
-                // Nothing between them: no backing image.
-                None => {
-                    let cluster = cluster_size.unwrap_or(Bytes(64 * Bytes::KIB));
-                    format!(
-                        "\ncluster_size: {}\nFormat specific information:\n",
-                        cluster.0
-                    )
-                }
-            }),
-            below.map(|(_, format)| {
-                let driver = format.qemu_driver().unwrap_or(format.as_str());
-                format!("\nbacking file format: {driver}\n")
+        step.equality.extend(self.qcow2_equality(creation));
+        step
+    }
+
+    /// All that `qemu-img info` says of a new image. What is not planned must not be there.
+    fn qcow2_equality(&self, creation: &Qcow2Creation) -> Vec<Equality> {
+        let Qcow2Creation {
+            size,
+            preallocation: _, // `Allocated`
+            cluster_size,
+            extended_l2,
+            lazy_refcounts,
+            backing,
+        } = creation;
+        let cluster = cluster_size.unwrap_or(Bytes(64 * Bytes::KIB));
+        let is_encrypted = self.image.encryption.is_some();
+        let driver = |format: Format| format.qemu_driver().unwrap_or(format.as_str());
+        let says = [
+            size.map(size_line),
+            Some(format!("    \"cluster-size\": {}", cluster.0)),
+            extended_l2.map(|on| format!("            \"extended-l2\": {on}")),
+            lazy_refcounts.map(|on| format!("            \"lazy-refcounts\": {on}")),
+            is_encrypted.then(|| "    \"encrypted\": true".to_owned()),
+            is_encrypted.then(|| "                \"format\": \"luks\"".to_owned()),
+            backing
+                .as_ref()
+                .map(|(path, _)| format!("    \"backing-filename\": {}", json_text(path))),
+            backing.as_ref().map(|(_, format)| {
+                format!("    \"backing-filename-format\": \"{}\"", driver(*format))
             }),
         ];
-        let says = lines
-            .into_iter()
-            .flatten()
-            .map(|text| self.says(Format::Qcow2, text));
-        step.equality.extend(says);
-        step
+        let lacks = [
+            (!is_encrypted).then_some("    \"encrypted\": true"),
+            backing.is_none().then_some("    \"backing-filename\": "),
+            Some("            \"data-file\": "),
+            Some("            \"corrupt\": true"),
+            Some(DIRTY),
+        ];
+        let says = says.into_iter().flatten();
+        let lacks = lacks.into_iter().flatten();
+        says.map(|line| self.says(Format::Qcow2, line))
+            .chain(lacks.map(|beginning| self.lacks(Format::Qcow2, beginning)))
+            .collect()
     }
 
     fn thick_volume(&self, name: &LogicalVolumeName, size: Bytes) -> Step {
@@ -570,6 +620,40 @@ impl Storage<'_> {
         }
         Some(step)
     }
+}
+
+/// Where a file is until it is complete.
+fn part_of(path: &str) -> String {
+    format!("{path}.part")
+}
+
+fn size_line(size: Bytes) -> String {
+    format!("    \"virtual-size\": {}", size.0)
+}
+
+/// A text in QEMU's JSON, which is ASCII (qobject/json-writer.c, `json_writer_str`).
+fn json_text(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            ' '..='~' => out.push(c),
+            c => {
+                let mut units = [0; 2];
+                for unit in c.encode_utf16(&mut units) {
+                    out += &format!("\\u{unit:04X}");
+                }
+            }
+        }
+    }
+    out.push('"');
+    out
 }
 
 /// What holds of a volume.

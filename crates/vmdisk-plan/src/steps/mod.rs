@@ -17,6 +17,9 @@ pub(crate) use create::{Storage, backing_image};
 /// The option of `qemu-img create` that turns copy-on-write off.
 const NOCOW: &str = "nocow=on";
 
+/// The beginning of the line of `qemu-img info` about an image that was not closed cleanly, or is open.
+const DIRTY: &str = "    \"dirty-flag\": true";
+
 /// One command that makes something, and what must hold before it.
 ///
 /// A program that runs steps itself hands `argv` to the operating system as it stands, without a
@@ -73,12 +76,26 @@ words! {
 /// Something that holds of an image or volume, or does not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Equality {
-    /// The output of a command has this text.
+    /// The output of a command has this text; a comma at the end of a line does not count.
     Says {
         /// The program and its arguments.
         argv: Vec<String>,
         /// The text, which can begin and end with a line feed.
         text: String,
+    },
+    /// The command succeeds, and its output does not have this text.
+    Lacks {
+        /// The program and its arguments.
+        argv: Vec<String>,
+        /// The text, which begins with a line feed.
+        text: String,
+    },
+    /// The command, which opens an encrypted image, succeeds; or its key file is gone, so that there is no key to compare.
+    Unlocks {
+        /// The program and its arguments.
+        argv: Vec<String>,
+        /// The file with the key.
+        key_file: String,
     },
     /// A file takes at least this many bytes on its file system.
     Allocated {
@@ -96,7 +113,38 @@ pub enum Equality {
     },
 }
 
+impl Equality {
+    /// True if libvirt or QEMU changes it while the guest runs, and changes it back: the owner, and the mark of an open
+    /// image.
+    pub fn is_suspended_by_a_running_guest(&self) -> bool {
+        match self {
+            Equality::Says { argv, .. } => {
+                argv[0] == "stat" && argv.get(3).is_some_and(|field| field != "%a")
+            }
+            Equality::Lacks { text, .. } => text.trim_start_matches('\n') == DIRTY,
+            _ => false,
+        }
+    }
+}
+
+/// A command with another name for a file, as a word or at the end of the options of an image.
+pub fn renamed(argv: &[String], from: &str, to: &str) -> Vec<String> {
+    let option = format!(".filename={}", from.replace(',', ",,"));
+    let renamed = |word: &String| match word.strip_suffix(&option) {
+        _ if word == from => to.to_owned(),
+        Some(before) => format!("{before}.filename={}", to.replace(',', ",,")),
+        None => word.clone(),
+    };
+    argv.iter().map(renamed).collect()
+}
+
 impl Step {
+    /// The command with another name for the file that is made: one that nobody else can take.
+    pub fn argv_at(&self, name: &str) -> Vec<String> {
+        let files = self.files();
+        files.fold(self.argv.clone(), |argv, file| renamed(&argv, file, name))
+    }
+
     /// The path or the volume that it makes.
     pub fn makes(&self) -> String {
         let made = self

@@ -60,12 +60,17 @@ fn write_script(plan: &Plan, out: &mut String) -> std::fmt::Result {
         }
         let made = step.makes();
         let others = step.conditions.iter().filter(|condition| match condition {
-            Condition::NothingAt(path) => *path != made,
+            // What a step completes is in the private directory then.
+            Condition::NothingAt(path) => *path != made && step.makes_file(),
             _ => true,
         });
         for condition in others {
             // What only the making needs may be gone later.
-            let is_for_making = step.completes() || matches!(condition, Condition::PrivateFile(_));
+            let is_for_making = step.completes()
+                || matches!(
+                    condition,
+                    Condition::PrivateFile(_) | Condition::NothingAt(_)
+                );
             let unless = match is_for_making {
                 true => format!("{} ", unless_done(leader(steps, index))),
                 false => String::new(),
@@ -78,6 +83,9 @@ fn write_script(plan: &Plan, out: &mut String) -> std::fmt::Result {
         }
     }
     write_room(steps, out)?;
+    if steps.iter().any(Step::makes_file) {
+        writeln!(out, "{FILES}")?;
+    }
     write_undo(steps, out)?;
     write_steps(plan, out)
 }
@@ -90,7 +98,7 @@ fn write_steps(plan: &Plan, out: &mut String) -> std::fmt::Result {
             argv,
             why,
             notes,
-            kind: _,
+            kind,
             conditions: _,
             equality: _,
         } = step;
@@ -100,21 +108,57 @@ fn write_steps(plan: &Plan, out: &mut String) -> std::fmt::Result {
         for note in notes {
             writeln!(out, "#    {}", comment(note))?;
         }
-        let unless_done = unless_done(leader(&plan.steps, index));
+        let leader = leader(&plan.steps, index);
+        let unless_done = unless_done(leader);
+        let path = quote(&step.makes());
         if step.makes_file() {
-            let path = step.makes();
-            let refusal = quote(&format!(
-                "{} exists, and nothing is overwritten",
-                comment(&path)
-            ));
-            let claim = format!("(set -C && : > {})", quote(&path));
-            writeln!(out, "{unless_done} {claim} 2>/dev/null || refuse {refusal}")?;
+            writeln!(out, "{unless_done} private {path}")?;
         }
-        writeln!(out, "begun={number}")?;
-        writeln!(out, "{unless_done} {}", quoted(argv))?;
+        if step.makes_named().is_some() {
+            let command = quoted(argv);
+            writeln!(out, "{unless_done} {{ {command}; made_{number}=yes; }}")?;
+        } else if *kind != StepKind::Rename {
+            writeln!(out, "{unless_done} {}", quoted(&step.argv_at(MADE)))?;
+        }
+        let is_last = plan.steps.get(index + 1).is_none_or(|it| !it.completes());
+        if is_last && step.makes_named().is_none() {
+            writeln!(out, "{unless_done} publish {leader} {path}")?;
+        }
     }
     Ok(())
 }
+
+/// The file in the directory that `private` enters.
+const MADE: &str = "./image";
+
+/// A file is made in a directory of its own, which the shell enters, so that nobody can put a link in its way, and is
+/// given its name when it is complete.
+const FILES: &str = r#"private() { # PATH: enters a new directory beside it, into which only this user can write
+    mkdir -m 700 -- "$1.part"
+    cd -P -- "$1.part"
+    case "$(stat -c '%u %A' .)" in
+    "$(id -u)"\ d????-??-*) ;;
+    *) refuse "$1.part does not belong to this user alone" ;;
+    esac
+    (set -C && : > ./image) || refuse "$1.part is not empty"
+    inside=$1.part
+}
+publish() { # NUMBER PATH: names the file, and replaces nothing
+    made=$(stat -c %d:%i ./image)
+    ln -T -- ./image "$2" 2>/dev/null || mv -nT -- ./image "$2" || :
+    is_made "$made" "$2" || refuse "$2 exists, and nothing is overwritten"
+    eval "made_$1=\$made"
+    leave
+}
+leave() { # removes the private directory
+    rm -f -- ./image
+    cd /
+    rmdir -- "$inside"
+    inside=
+}
+is_made() { # DEVICE:INODE PATH: true if the path leads to what this script made
+    [ -n "$1" ] && [ "$(stat -c %d:%i -- "$2" 2>/dev/null)" = "$1" ]
+}"#;
 
 /// Free space for all steps that need it on one file system.
 const ROOM: &str = r#"room() { # DIRECTORY BYTES MESSAGE: free space on its file system, with the earlier calls
@@ -127,7 +171,7 @@ const ROOM: &str = r#"room() { # DIRECTORY BYTES MESSAGE: free space on its file
 /// What a failure removes: the commands of the steps stand between the two parts.
 const UNDO_BEGINS: &str = r#"
 # If a command fails, remove what this script created, so that it can be run again.
-begun=0
+inside=
 undo() {
     status=$?
     trap - EXIT
@@ -163,12 +207,18 @@ refuse() {
     refused=yes
     exit 1
 }
-says() { # TEXT COMMAND…: true if the command prints the text
+says() { # TEXT COMMAND…: true if the command prints the text; a comma at the end of a line does not count
     text=$1
     shift
+    said=$("$@" 2>/dev/null) || return 1
     case "
-$("$@" 2>/dev/null)
+$(printf '%s\n' "$said" | sed 's/,$//')
 " in *"$text"*) ;; *) return 1 ;; esac
+}
+lacks() { # TEXT COMMAND…: true if the command succeeds, and does not print the text
+    without=$1
+    shift
+    says '' "$@" && ! says "$without" "$@"
 }
 
 # Check all preconditions before changing anything."#;
@@ -187,11 +237,31 @@ fn write_done(number: usize, step: &Step, out: &mut String) -> std::fmt::Result 
     let refusal = quote(&format!(
         "{name} exists, and nothing is overwritten: it is not as planned"
     ));
+    if step.makes_named().is_none() {
+        let path = quote(&made);
+        let not_regular = quote(&format!(
+            "{name} exists, and nothing is overwritten: it is not a regular file"
+        ));
+        writeln!(
+            out,
+            "    [ -f {path} ] && [ ! -L {path} ] || refuse {not_regular}"
+        )?;
+        let not_readable = quote(&format!("{name} exists, and may not be read"));
+        writeln!(out, "    [ -r {path} ] || refuse {not_readable}")?;
+    }
     for equality in &step.equality {
         let test = match equality {
             Equality::Says { argv, text } => {
                 format!("says {} {}", quote(text), quoted(argv))
             }
+            Equality::Lacks { argv, text } => {
+                format!("lacks {} {}", quote(text), quoted(argv))
+            }
+            Equality::Unlocks { argv, key_file } => format!(
+                "[ ! -e {} ] || {} >/dev/null 2>&1",
+                quote(key_file),
+                quoted(argv)
+            ),
             Equality::Allocated { path, size } => {
                 let allocated = format!("$(($(stat -c '%b * %B' -- {})))", quote(path));
                 format!("[ \"{allocated}\" -ge {} ]", size.0)
@@ -267,30 +337,31 @@ fn write_room(steps: &[Step], out: &mut String) -> std::fmt::Result {
 fn write_undo(steps: &[Step], out: &mut String) -> std::fmt::Result {
     writeln!(out, "{UNDO_BEGINS}")?;
     for (index, step) in steps.iter().enumerate().rev() {
-        // A failed `qemu-img` leaves an incomplete file. A failed `lvcreate` leaves nothing, and what has the name then is
-        // somebody else's.
         let number = index + 1;
-        if step.completes() {
-            continue;
-        }
-        let from = if step.makes_file() {
-            number
-        } else {
-            number + 1
+        let undo = match step.makes_named() {
+            None if !step.makes_file() => continue,
+            None => {
+                let path = quote(&step.makes());
+                format!("! is_made \"${{made_{number}:-}}\" {path} || rm -f -- {path}")
+            }
+            Some(_) => {
+                let undo = quoted(&step.undo());
+                // The removal of a pool would remove volumes that others made in it meanwhile.
+                let undo = match step.kind {
+                    StepKind::ThinPool => format!(
+                        "{{ [ \"$(lvs --noheadings -o thin_count -- {})\" -eq 0 ] && {undo}; }}",
+                        quote(&step.makes())
+                    ),
+                    _ => undo,
+                };
+                // A failed `lvcreate` leaves nothing, and what has the name then is somebody else's.
+                format!("[ -z \"${{made_{number}:-}}\" ] || {undo}")
+            }
         };
-        let undo = quoted(&step.undo());
-        let command = match step.kind {
-            // The removal of a pool would remove volumes that others made in it meanwhile.
-            StepKind::ThinPool => format!(
-                "{{ [ \"$(lvs --noheadings -o thin_count -- {})\" -eq 0 ] && {undo}; }}",
-                quote(&step.makes())
-            ),
-            _ => undo,
-        };
-        writeln!(
-            out,
-            "    [ \"$begun\" -lt {from} ] || [ -n \"${{done_{number}:-}}\" ] || {command} || :"
-        )?;
+        writeln!(out, "    {undo} || :")?;
+    }
+    if steps.iter().any(Step::makes_file) {
+        writeln!(out, "    [ -z \"$inside\" ] || leave || :")?;
     }
     writeln!(out, "{UNDO_ENDS}")
 }

@@ -19,26 +19,9 @@ pub(crate) fn has_programs(test: &str, programs: &[&str]) -> bool {
     is_given(missing.is_empty(), test, &missing.join(", "))
 }
 
-/// Whether a test may go on that needs something else of the machine.
+/// Returns true if the machine has what a test needs; the test is skipped otherwise.
 pub(crate) fn is_given(is_there: bool, test: &str, needs: &str) -> bool {
-    if !is_there {
-        let is_required = std::env::var_os("VMDISK_REAL").is_some_and(|value| value == "require");
-        assert!(
-            !is_required,
-            "{test}: VMDISK_REAL=require, and there is no {needs}"
-        );
-        skipped(test, needs);
-    }
-    is_there
-}
-
-/// Says what was not tried.
-#[allow(
-    clippy::print_stderr,
-    reason = "a skipped test says so to whoever runs it"
-)]
-pub(crate) fn skipped(test: &str, needs: &str) {
-    eprintln!("skipped: {test}: needs {needs}");
+    vmdisk_testing::is_given(is_there, &format!("{needs} ({test})"))
 }
 
 fn find(program: &str) -> Option<PathBuf> {

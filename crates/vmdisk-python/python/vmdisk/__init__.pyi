@@ -151,12 +151,14 @@ class ReportInput(TypedDict):
 # Whether an input could be read.
 ReportInputStatus = Literal["checked"] | Literal["failed"]
 
-# Something that a rule could not look at.
+# What a rule could not look at for one reason: at one place, or at several, of which the first is told.
 class ReportNotChecked(TypedDict):
     disk: ReportDisk | None
     field: str
+    further_disks: NotRequired[list[int]]
     host_classes: list[str] | None
     path: str
+    places: int
     rule: str
     what: str
     why: str

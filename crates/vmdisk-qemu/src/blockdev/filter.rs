@@ -26,13 +26,7 @@ impl Writer<'_> {
             .with("driver", "copy-on-read")
             .with("node-name", name.as_str())
             .with("file", below);
-        let node = if self.is_libvirt_style() {
-            // The nodes below decide about discards, and are always writable here.
-            node.with("discard", "unmap")
-        } else {
-            finished(node, options, is_writable)
-        };
-        self.blockdev(node, at);
+        self.blockdev(finished(node, options, is_writable), at);
         name
     }
 
@@ -93,12 +87,7 @@ impl Writer<'_> {
                 .with("node-name", name.as_str())
                 .with("throttle-group", id)
                 .with("file", top.as_str());
-            let node = if self.is_libvirt_style() {
-                node
-            } else {
-                finished(node, options, is_writable)
-            };
-            self.blockdev(node, at);
+            self.blockdev(finished(node, options, is_writable), at);
             top = name;
         }
         top

@@ -1,9 +1,7 @@
 //! The nodes of one image: storage, slice, format.
 
-use vmdisk_facts::Capability;
 use vmdisk_model::{
-    AioMode, Backing, Bytes, DetectZeroes, EncryptionEngine, FieldPath, Format, Image, ImageField,
-    Protocol, Switch,
+    AioMode, Bytes, DetectZeroes, EncryptionEngine, FieldPath, Image, ImageField, Switch,
 };
 
 use super::NodeOptions;
@@ -30,8 +28,6 @@ pub(crate) struct Layer<'a> {
     pub(crate) detect_zeroes: Option<DetectZeroes>,
     pub(crate) metadata_cache_size: Option<Bytes>,
     pub(crate) discard_no_unref: Option<Switch>,
-    /// False for a raw image if libvirt omits the node.
-    pub(crate) has_format_node: bool,
     /// The topmost node of the image below.
     pub(crate) below: Option<String>,
 }
@@ -92,6 +88,7 @@ impl Writer<'_> {
             metadata_cache_size: _,
             // Creation options belong in a script, not in a guest.
             creation: _,
+            made_as: _,
         } = layer.image;
         let data_file = data_file.as_deref().map(|image| {
             self.write_image(&Layer {
@@ -101,7 +98,6 @@ impl Writer<'_> {
                 below: None,
                 metadata_cache_size: None,
                 discard_no_unref: None,
-                has_format_node: self.needs_format_node(image),
                 ..*layer
             })
         });
@@ -115,32 +111,8 @@ impl Writer<'_> {
         if let Some(slice) = slice {
             self.write_slice(layer, *slice);
         }
-        if !layer.has_format_node {
-            self.check_no_format_node(layer, backing);
-            return layer.storage();
-        }
         let node = self.format_node(layer, backing, data_file);
         self.blockdev(node, layer.at(ImageField::Format));
         layer.names.format()
-    }
-
-    /// True unless the image is raw and libvirt would omit its format node, as it does with a QEMU that excludes
-    /// protocol nodes from backing file strings (`qemuBlockStorageSourceNeedsFormatLayer`).
-    pub(super) fn needs_format_node(&self, image: &Image) -> bool {
-        let is_raw = matches!(image.format, Some(Format::Raw) | None)
-            && !is_encrypted_for_qemu(image)
-            && !matches!(image.protocol, Protocol::Directory { .. });
-        !(is_raw
-            && self.is_libvirt_style()
-            && self.can(Capability::BackingMaskProtocol)
-            && self.can(Capability::LibvirtDropsRawLayer))
-    }
-
-    /// Reports settings that an image without a format node cannot have.
-    fn check_no_format_node(&mut self, layer: &Layer<'_>, backing: &Backing) {
-        if let Backing::Image(_) = backing {
-            self.no_backing(layer, Format::Raw);
-        }
-        self.check_qcow2_options(layer, Format::Raw);
     }
 }

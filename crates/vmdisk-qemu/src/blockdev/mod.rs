@@ -14,7 +14,6 @@ mod read_network;
 mod read_protocol;
 mod url;
 
-use vmdisk_facts::Capability;
 use vmdisk_fields::{self as fields, DISK_FIELDS};
 use vmdisk_model::{
     Backend, BackendSource, CacheSwitches, DetectZeroes, Device, Discard, Disk, DiskField,
@@ -51,7 +50,6 @@ impl<'a> Writer<'a> {
         &mut self,
         nth: usize,
         disk: &'a Disk,
-        stem: &str,
         names: NodeNames<'_>,
     ) -> Option<String> {
         let backend = &disk.backend;
@@ -104,16 +102,7 @@ impl<'a> Writer<'a> {
             return None;
         }
         let detect_zeroes = written_detect_zeroes(backend);
-        let is_for_every_layer =
-            !self.is_libvirt_style() || self.can(Capability::LibvirtDetectZeroesEveryLayer);
         let device = disk.frontend.effective_device();
-        // The data file of an image has the next number in libvirt's style.
-        let mut serials = Vec::with_capacity(chain.len());
-        let mut serial = 0;
-        for image in &chain {
-            serials.push(serial);
-            serial += 1 + usize::from(image.data_file.is_some());
-        }
         let mut below: Option<String> = None;
         for (depth, image) in chain.iter().enumerate().rev() {
             let layer = Layer {
@@ -121,33 +110,30 @@ impl<'a> Writer<'a> {
                 depth,
                 image,
                 is_data: false,
-                names: names.image(depth, serials[depth]),
+                names: names.image(depth),
                 options,
                 is_writable: is_writable && depth == 0,
                 is_optical: device == Device::Cdrom,
                 is_floppy: device == Device::Floppy,
                 aio: *aio,
-                detect_zeroes: detect_zeroes.filter(|_| depth == 0 || is_for_every_layer),
+                detect_zeroes,
                 metadata_cache_size: match depth {
                     0 => *metadata_cache_size,
                     _ => image.metadata_cache_size,
                 },
                 discard_no_unref: discard_no_unref.filter(|_| depth == 0),
-                has_format_node: self.needs_format_node(image),
                 below: below.take(),
             };
             below = Some(self.write_image(&layer));
         }
-        Some(self.write_filters(nth, backend, stem, names, options, is_writable, below?))
+        Some(self.write_filters(nth, backend, names, options, is_writable, below?))
     }
 
     /// Writes the filters of a disk on its top image, and returns the name of the topmost node.
-    #[allow(clippy::too_many_arguments, reason = "what every filter has")]
     fn write_filters(
         &mut self,
         nth: usize,
         backend: &'a Backend,
-        stem: &str,
         names: NodeNames<'_>,
         options: NodeOptions,
         is_writable: bool,
@@ -157,13 +143,8 @@ impl<'a> Writer<'a> {
         if backend.copy_on_read == Some(Switch::On) {
             top = self.write_copy_on_read(nth, names, options, is_writable, &top);
         }
-        if backend.iotune.is_some() && self.is_libvirt_style() {
-            self.leave_out(
-                at(DiskField::Iotune),
-                "libvirt sets limits over QMP after the start",
-            );
-        } else if let Some(iotune) = &backend.iotune {
-            let group = self.write_throttle_group(nth, stem, iotune);
+        if let Some(iotune) = &backend.iotune {
+            let group = self.write_throttle_group(nth, names.stem, iotune);
             top = self.write_throttle(nth, names, options, is_writable, &group, &top);
         }
         if backend.iotune.is_some() && !backend.throttle_filters.is_empty() {
@@ -190,34 +171,13 @@ impl<'a> Writer<'a> {
             let message = "`snapshot` is not written: only libvirt decides how a snapshot of the guest treats the disk";
             self.leave_out(at(DiskField::Snapshot), message);
         }
-        if backend.is_transient && self.is_libvirt_style() {
-            self.leave_out(
-                at(DiskField::Transient),
-                "libvirt creates the overlay of a transient disk at each start",
-            );
-        } else if backend.is_transient {
+        if backend.is_transient {
             self.problem_with_help(
                 at(DiskField::Transient),
                 "a transient disk needs a new overlay at each start, which QEMU cannot create for -blockdev",
                 "create an overlay with qemu-img create and delete it afterwards",
             );
         }
-    }
-
-    /// True for a transient disk that shares its backing image with other guests: libvirt creates the overlay and
-    /// attaches the disk before it starts the guest's CPUs.
-    pub(crate) fn is_plugged_in_later(&mut self, nth: usize, disk: &Disk) -> bool {
-        let backend = &disk.backend;
-        let is_later = self.is_libvirt_style()
-            && backend.is_transient
-            && backend.share_backing == Some(Switch::On);
-        if is_later {
-            self.leave_out(
-                FieldPath::Disk(nth, DiskField::ShareBacking),
-                "libvirt attaches the disk after the start, with an overlay that it creates",
-            );
-        }
-        is_later
     }
 
     fn empty_drive(&mut self, nth: usize, disk: &Disk) {

@@ -311,15 +311,11 @@ impl Writer<'_> {
         for host in &source.hosts {
             servers.push(self.address(layer, source.protocol, host)?.into());
         }
-        let mut node = JsonObject::new()
+        let node = JsonObject::new()
             .with("driver", "gluster")
             .with("volume", volume)
             .with("path", path)
             .with("server", servers);
-        if self.is_libvirt_style() {
-            // `gluster_debug_level` of qemu.conf.
-            node.push("debug", 4_u32);
-        }
         Some(node)
     }
 

@@ -2,11 +2,11 @@
 
 use vmdisk_facts::Capability;
 use vmdisk_model::{
-    AioMode, DetectZeroes, DevicePath, DevicePathKind, Discard, DiskField, EncryptionEngine,
-    FieldPath, ImageField, NvmeSource, Protocol, Slice,
+    AioMode, DevicePath, DevicePathKind, DiskField, EncryptionEngine, FieldPath, ImageField,
+    NvmeSource, Protocol, Slice,
 };
 
-use super::{Layer, NodeOptions};
+use super::Layer;
 use crate::json::JsonObject;
 use crate::writer::Writer;
 
@@ -18,8 +18,7 @@ impl Writer<'_> {
         };
         // Written with the driver.
         node.insert(1, "node-name", layer.names.protocol());
-        let is_lower = layer.has_format_node || layer.image.slice.is_some();
-        self.finish_storage(layer, node, is_lower);
+        self.finish_storage(layer, node);
     }
 
     /// Writes the node that selects a slice of the storage.
@@ -31,17 +30,11 @@ impl Writer<'_> {
             .with("file", layer.names.protocol())
             .with("offset", offset)
             .with("size", size);
-        self.finish_storage(layer, node, layer.has_format_node);
+        self.finish_storage(layer, node);
     }
 
     /// Adds the options that every node needs, and writes the node.
-    fn finish_storage(&mut self, layer: &Layer<'_>, mut node: JsonObject, is_lower: bool) {
-        let at = layer.at(ImageField::Source);
-        if self.is_libvirt_style() {
-            libvirt_options(layer, is_lower, &mut node);
-            self.blockdev(node, at);
-            return;
-        }
+    fn finish_storage(&mut self, layer: &Layer<'_>, mut node: JsonObject) {
         layer.options.push_to(&mut node);
         if layer.depth == 0 {
             node.push("read-only", !layer.is_writable);
@@ -50,7 +43,7 @@ impl Writer<'_> {
             // with `read-only` QEMU refuses the job.
             node.push("auto-read-only", true);
         }
-        self.blockdev(node, at);
+        self.blockdev(node, layer.at(ImageField::Source));
     }
 
     /// The driver of an image's storage and its specific members; `None` after a problem.
@@ -120,9 +113,7 @@ impl Writer<'_> {
             namespace,
             managed,
         } = source;
-        if !self.is_libvirt_style()
-            && managed.is_none_or(|managed| managed == vmdisk_model::Switch::On)
-        {
+        if managed.is_none_or(|managed| managed == vmdisk_model::Switch::On) {
             self.leave_out(
                 layer.at(ImageField::Managed),
                 "libvirt detaches the controller from the host's driver; bind it to vfio-pci before the start",
@@ -168,24 +159,6 @@ impl Writer<'_> {
             let message = "only block devices support persistent reservations";
             self.problem(layer.at(ImageField::Reservations), message);
         }
-    }
-}
-
-/// The options of a node as libvirt writes them: a node below another node of the image can always be reopened and
-/// always discards; a single node has the disk's options.
-fn libvirt_options(layer: &Layer<'_>, is_lower: bool, node: &mut JsonObject) {
-    let NodeOptions { cache, discard } = layer.options;
-    if is_lower {
-        node.push("auto-read-only", true);
-        let discard = Some(Discard::Unmap);
-        NodeOptions { cache, discard }.push_to(node);
-    } else {
-        node.push("read-only", !layer.is_writable);
-        NodeOptions { cache, discard }.push_to(node);
-        node.push_some(
-            "detect-zeroes",
-            layer.detect_zeroes.map(DetectZeroes::as_str),
-        );
     }
 }
 

@@ -4,7 +4,7 @@ use vmdisk_model::{
     AioMode, Backend, BackendSource, Backing, DetectZeroes, Discard, DiskField, Encryption,
     EncryptionFormat, FieldPath, Format, Image, ImageField, Protocol, Slice, Switch,
 };
-use vmdisk_rule::reading::{INVALID_VALUE, MISSING_VALUE};
+use vmdisk_rule::reading::INVALID_VALUE;
 
 use super::nodes::Nodes;
 use crate::index::{Index, NodeAt};
@@ -104,6 +104,11 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             backend.source = self.read_top(&mut chain, node, &mut backend);
         }
         self.compare_nodes(&chain);
+        // Where the top image has no choice of an engine, those below it have the disk's.
+        let is_on_host = |image: &Image| image.protocol.on_host().is_some();
+        if backend.aio.is_none() && !backend.image().is_some_and(is_on_host) {
+            backend.aio = chain.below.iter().find_map(|it| it.aio);
+        }
         let bottom = chain
             .bottom
             .map(|(switches, _)| switches)
@@ -185,9 +190,8 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         let Some(child) = self.index.node(name).cloned() else {
             let at = FieldPath::Disk(nth, DiskField::Source);
             let message = format!("node `{name}` is not defined");
-            self.notes
-                .problem(&MISSING_VALUE, at, property.span, message)
-                .help = Some("add a -blockdev for it before this one".to_owned());
+            let help = "add a -blockdev for it before this one";
+            self.notes.undefined(at, property.span, message, help);
             return None;
         };
         self.notes

@@ -9,7 +9,7 @@ use crate::index::Index;
 use crate::json::JsonObject;
 use crate::key_value::KeyValue;
 use crate::notes::Notes;
-use crate::placement::{Plan, PlannedController};
+use crate::placement::PlannedController;
 use crate::writer::Writer;
 use vmdisk_model::Board;
 
@@ -22,7 +22,6 @@ impl Writer<'_> {
         &mut self,
         index: u32,
         planned: &PlannedController,
-        plan: &Plan,
     ) -> String {
         if index > 0 {
             self.problem(
@@ -32,21 +31,12 @@ impl Writer<'_> {
             return String::new();
         }
         match self.machine().board {
-            Board::I440fx => {
-                if self.is_libvirt_style() {
-                    self.global_floppy_boot_order(plan);
-                }
-                BUILT_IN_BUS.to_owned()
-            }
+            Board::I440fx => BUILT_IN_BUS.to_owned(),
             Board::Q35 => {
                 let id = self.places().take_id("fdc0");
-                let mut object = JsonObject::new().with("driver", "isa-fdc");
-                // libvirt does not name the bus, because there is only one controller.
-                if self.is_libvirt_style() {
-                    self.floppy_boot_order(&mut object, plan);
-                } else {
-                    object.push("id", id.as_str());
-                }
+                let object = JsonObject::new()
+                    .with("driver", "isa-fdc")
+                    .with("id", id.as_str());
                 self.device(object, planned.origin);
                 format!("{id}.0")
             }
@@ -68,38 +58,6 @@ impl Writer<'_> {
         }
     }
 
-    /// Adds the boot order of the drives to their controller.
-    fn floppy_boot_order(&self, object: &mut JsonObject, plan: &Plan) {
-        for (property, order, _) in self.floppy_orders(plan) {
-            object.push(property, order);
-        }
-    }
-
-    /// Writes the boot order of the drives for the built-in controller.
-    fn global_floppy_boot_order(&mut self, plan: &Plan) {
-        for (property, order, nth) in self.floppy_orders(plan) {
-            let global = KeyValue::first(format!("isa-fdc.{property}={order}"));
-            let at = FieldPath::Disk(nth, DiskField::BootOrder);
-            self.push_pairs(QemuOption::Global, global, at);
-        }
-    }
-
-    /// The boot order of each drive that has one, with the controller's property for it and the index of the disk.
-    fn floppy_orders(&self, plan: &Plan) -> Vec<(&'static str, u32, usize)> {
-        let mut orders = Vec::new();
-        for (nth, disk) in self.domain().disks.iter().enumerate() {
-            let place = plan.places[nth];
-            let place = place.filter(|_| disk.frontend.effective_bus() == TargetBus::Fdc);
-            let property = match place.map(|place| place.unit) {
-                Some(0) => "bootindexA",
-                Some(1) => "bootindexB",
-                Some(_) | None => continue,
-            };
-            orders.extend(self.boot_index(nth).map(|order| (property, order, nth)));
-        }
-        orders
-    }
-
     /// Writes a floppy drive.
     pub(crate) fn write_floppy(&mut self, device: &DiskDevice<'_>) {
         let Some(place) = device.place else {
@@ -118,11 +76,7 @@ impl Writer<'_> {
                 return;
             }
         };
-        // libvirt sets it on the controller.
-        if let Some(order) = self
-            .boot_index(device.nth)
-            .filter(|_| !self.is_libvirt_style())
-        {
+        if let Some(order) = self.boot_index(device.nth) {
             let global = KeyValue::default()
                 .with("driver", "isa-fdc")
                 .with("property", format!("bootindex{letter}"))
@@ -131,7 +85,7 @@ impl Writer<'_> {
         }
         let mut object = self.begin_device("floppy", device);
         let bus = device.controller(ControllerType::Fdc);
-        if !bus.is_empty() && !self.is_libvirt_style() {
+        if !bus.is_empty() {
             object.push("bus", bus);
         }
         object.push("unit", place.unit);

@@ -5,7 +5,6 @@ use vmdisk_model::{Controller, ControllerField, ControllerType, Device, DiskFiel
 
 use super::DiskDevice;
 use crate::json::JsonObject;
-use crate::options::Style;
 use crate::placement::PlannedController;
 use crate::writer::Writer;
 use vmdisk_model::Board;
@@ -24,14 +23,7 @@ impl Writer<'_> {
         }
         let id = self.controller_id(written, &format!("sata{index}"));
         let mut object = JsonObject::new()
-            .with(
-                "driver",
-                match self.style() {
-                    Style::Readable => "ich9-ahci",
-                    // The same device under its old name.
-                    Style::Libvirt => "ahci",
-                },
-            )
+            .with("driver", "ich9-ahci")
             .with("id", id.as_str());
         let address = written.and_then(|controller| controller.address.as_ref());
         let at = self.controller_field(planned, ControllerField::Address);
@@ -93,11 +85,10 @@ impl Writer<'_> {
         };
         let at = device.at(DiskField::Address);
         let mut object = self.begin_device(model.name(), device);
-        // libvirt also writes addresses that no controller has, and QEMU refuses them.
         if device.disk.frontend.effective_bus() == TargetBus::Sata {
             // Each port is a bus of one unit.
             let is_there = place.unit <= 5 && place.bus == 0 && place.target == 0;
-            if !is_there && !self.is_libvirt_style() {
+            if !is_there {
                 self.problem(
                     at,
                     "a SATA disk needs bus 0, target 0 and a unit from 0 to 5",
@@ -107,7 +98,7 @@ impl Writer<'_> {
             object.push("bus", format!("{controller}.{}", place.unit));
         } else {
             let is_there = place.unit <= 1 && place.bus <= 1 && place.target == 0;
-            if !is_there && !self.is_libvirt_style() {
+            if !is_there {
                 self.problem(
                     at,
                     "an IDE disk needs a bus and a unit from 0 to 1, and target 0",

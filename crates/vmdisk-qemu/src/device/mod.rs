@@ -23,12 +23,12 @@ use std::collections::{HashMap, HashSet};
 use vmdisk_fields::{self as fields, CONTROLLER_FIELDS};
 use vmdisk_model::{
     BackendSource, Controller, ControllerType, Device, Disk, DiskField, DriveAddress, FieldPath,
-    Fields, ScsiControllerModel, TargetBus, target_number,
+    Fields, TargetBus,
 };
 
 use crate::json::JsonObject;
 use crate::names::is_identifier;
-use crate::options::{Medium, Style};
+use crate::options::Medium;
 use crate::placement::{Plan, PlannedController, controller_type};
 use crate::writer::Writer;
 
@@ -68,10 +68,6 @@ impl Writer<'_> {
     pub(crate) fn write_controllers(&mut self, plan: &Plan) -> ControllerIds {
         let mut ids = ControllerIds::new();
         let mut keys: Vec<(ControllerType, u32)> = plan.controllers.keys().copied().collect();
-        if self.is_libvirt_style() {
-            // libvirt writes USB before the disk controllers.
-            keys.sort_by_key(|(kind, _)| *kind != ControllerType::Usb);
-        }
         if self.medium() == Medium::Monitor {
             // Controllers without a disk do not matter when disks are attached.
             let disks = self.domain().disks.iter().zip(&plan.places);
@@ -93,7 +89,7 @@ impl Writer<'_> {
                 ControllerType::Scsi => self.write_scsi_controller(index, planned, written),
                 ControllerType::Sata => self.write_sata_controller(index, planned, written),
                 ControllerType::Ide => self.check_ide_controller(index, planned),
-                ControllerType::Fdc => self.write_floppy_controller(index, planned, plan),
+                ControllerType::Fdc => self.write_floppy_controller(index, planned),
                 ControllerType::Usb => {
                     let id = self.write_usb_controller(index, planned, written);
                     self.write_usb_companions(index, &id, plan);
@@ -185,46 +181,10 @@ impl Writer<'_> {
         self.places().take_id(own.unwrap_or(usual))
     }
 
-    /// The id of a disk's device: its alias if that is a valid id, otherwise one in the style.
+    /// The id of a disk's device: its alias if that is a valid id, otherwise the stem.
     pub(crate) fn device_id(&self, device: &DiskDevice<'_>) -> String {
         let alias = device.disk.frontend.alias.as_deref();
-        match (alias.filter(|alias| is_identifier(alias)), self.style()) {
-            (Some(alias), _) => alias.to_owned(),
-            (None, Style::Readable) => device.stem.to_owned(),
-            (None, Style::Libvirt) => libvirt_alias(device),
-        }
-    }
-}
-
-/// libvirt's alias of a disk: from its address on a controller, otherwise from the number in its target's name
-/// (`qemuAssignDeviceDiskAlias`).
-fn libvirt_alias(device: &DiskDevice<'_>) -> String {
-    let frontend = &device.disk.frontend;
-    let bus = frontend.effective_bus();
-    match device.place {
-        Some(DriveAddress {
-            controller,
-            bus: channel,
-            target,
-            unit,
-        }) if bus != TargetBus::Usb => {
-            let planned = device
-                .plan
-                .controllers
-                .get(&(ControllerType::Scsi, controller));
-            let has_targets = bus == TargetBus::Scsi
-                && planned
-                    .is_some_and(|planned| planned.scsi_model != ScsiControllerModel::Lsilogic);
-            if has_targets {
-                format!("{bus}{controller}-{channel}-{target}-{unit}")
-            } else {
-                format!("{bus}{controller}-{channel}-{unit}")
-            }
-        }
-        Some(_) | None => {
-            let target = frontend.target.as_deref().unwrap_or_default();
-            let number = target_number(target).map_or(device.nth, |number| number as usize);
-            format!("{bus}-disk{number}")
-        }
+        let valid = alias.filter(|alias| is_identifier(alias));
+        valid.unwrap_or(device.stem).to_owned()
     }
 }

@@ -1,7 +1,7 @@
 //! The properties of a disk's device, from the rows of vmdisk-fields.
 
 use vmdisk_facts::Capability;
-use vmdisk_fields::{DISK_FIELDS, DeviceModel, FieldRow, Spelling, disk};
+use vmdisk_fields::{DISK_FIELDS, DeviceModel, FieldRow, Spelling, Zero, disk};
 use vmdisk_model::{
     DiskField, ErrorPolicy, FieldValue, Fields, Frontend, Geometry, Sgio, Statistics, Switch, Tray,
 };
@@ -12,7 +12,6 @@ use crate::blockdev::written_cache;
 use crate::board::Transport;
 use crate::json::{Json, JsonObject};
 use crate::object::iothread::{iothread_id, vq_mapping};
-use crate::options::Style;
 use crate::writer::Writer;
 
 /// The order in which libvirt writes the properties (`qemuBuildDiskDeviceProps`), which differs from the order of its
@@ -119,9 +118,7 @@ impl Writer<'_> {
                 },
             );
         }
-        if has(DiskField::Queues) {
-            self.check_queues(device);
-        }
+        self.check_values(device);
         self.check_passed_through(device, frontend.rawio, frontend.sgio);
         if device.disk.backend.startup_policy.is_some() {
             let message = "QEMU refuses to start without the source, whatever `startupPolicy` says";
@@ -139,10 +136,7 @@ impl Writer<'_> {
                 Some((_, value)) => value.clone(),
                 None => device.disk.get(field).map(|value| json_of(row, value)),
             };
-            // 0 queues or requests are unset for libvirt and refused by QEMU.
-            if matches!(field, DiskField::Queues | DiskField::QueueSize)
-                && value == Some(0_u32.into())
-            {
+            if row.values.zero() == Zero::UnsetForLibvirt && value == Some(0_u32.into()) {
                 continue;
             }
             let Some(value) = value else { continue };
@@ -197,11 +191,6 @@ impl Writer<'_> {
             self.block_sizes(device, model, *logical_block_size, *physical_block_size);
         let write_cache = written_cache(&device.disk.backend)
             .map(|switches| if switches.write_cache { "on" } else { "off" });
-        let serial = match (serial, self.style()) {
-            // libvirt escapes a space with a backslash, and the guest sees it.
-            (Some(serial), Style::Libvirt) => Some(serial.replace(' ', "\\ ")),
-            (serial, Style::Readable) | (serial @ None, Style::Libvirt) => serial.clone(),
-        };
         // The configured policy, otherwise that for write errors, like libvirt (`qemuBuildDiskDeviceProps`); reads
         // cannot run out of space.
         let read_errors = read_error_policy.map(|policy| policy.as_str());
@@ -218,7 +207,7 @@ impl Writer<'_> {
             (DiskField::Wwn, self.wwn(device, wwn.as_deref())),
             (DiskField::Statistics, intervals),
             (DiskField::Cache, write_cache.map(Json::from)),
-            (DiskField::Serial, serial.map(Json::from)),
+            (DiskField::Serial, serial.clone().map(Json::from)),
             (DiskField::ReadErrorPolicy, read_errors.map(Json::from)),
             // Three properties.
             (DiskField::Geometry, geometry.map(|_| Json::Null)),
@@ -278,23 +267,14 @@ impl Writer<'_> {
         Some(loadparm.into())
     }
 
-    /// Reports numbers of queues and requests with which QEMU crashes, or which no guest can use.
-    fn check_queues(&mut self, device: &DiskDevice<'_>) {
-        let frontend = &device.disk.frontend;
-        if let Some(queues) = frontend.queues
-            && queues > 1024
-        {
-            let message = format!(
-                "{queues} queues: QEMU supports 1 to 1024, and some versions abort on more"
-            );
-            self.problem(device.at(DiskField::Queues), message);
-        }
-        if let Some(size) = frontend.queue_size
-            && size != 0
-            && !((4..=1024).contains(&size) && size.is_power_of_two())
-        {
-            let message = format!("a queue of {size}: QEMU accepts a power of two from 4 to 1024");
-            self.problem(device.at(DiskField::QueueSize), message);
+    /// Reports values that QEMU refuses, crashes with, or that no guest can use.
+    fn check_values(&mut self, device: &DiskDevice<'_>) {
+        for field in DISK_FIELDS {
+            let values = disk(*field).values;
+            let value = device.disk.get(*field).filter(|_| values.are_of_qemu());
+            if let Some(why) = value.and_then(|value| values.refusal(&value)) {
+                self.problem(device.at(*field), why);
+            }
         }
     }
 
@@ -309,18 +289,6 @@ impl Writer<'_> {
     ) -> (Option<u32>, Option<u32>) {
         // 0 is unset, for libvirt and for QEMU.
         let [logical, physical] = [logical, physical].map(|size| size.filter(|size| *size != 0));
-        for (field, size) in [
-            (DiskField::LogicalBlockSize, logical),
-            (DiskField::PhysicalBlockSize, physical),
-        ] {
-            if let Some(size) = size
-                && !(size.is_power_of_two() && (512..=2 << 20).contains(&size))
-            {
-                let message =
-                    format!("{size} bytes: QEMU accepts a power of two from 512 to 2 MiB");
-                self.problem(device.at(field), message);
-            }
-        }
         let is_other = |size: Option<u32>| size.is_some_and(|size| size != 512);
         for (field, is_refused) in [
             (

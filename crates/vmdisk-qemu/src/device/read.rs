@@ -8,7 +8,7 @@ use vmdisk_model::{
     Geometry, GeometryTranslation, ReadErrorPolicy, Switch, VhostUserSocket,
 };
 use vmdisk_rule::Severity;
-use vmdisk_rule::reading::{INVALID_VALUE, MISSING_VALUE};
+use vmdisk_rule::reading::INVALID_VALUE;
 use vmdisk_source::Edit;
 
 use super::buses::Buses;
@@ -177,11 +177,11 @@ impl<'r, 'a> DiskReader<'r, 'a> {
             let message = format!("node or drive `{name}` is not defined");
             let near = self.notes.nearest(name, self.index.drive_names());
             let span = drive.span;
-            let problem = self.notes.problem(&MISSING_VALUE, at, span, message);
-            problem.help = Some(match near {
+            let help = match near {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "write its -blockdev".to_owned(),
-            });
+            };
+            self.notes.undefined(at, span, message, help);
         }
         self.notes
             .record_option(FieldPath::Disk(nth, DiskField::Driver), option);
@@ -227,9 +227,9 @@ impl<'r, 'a> DiskReader<'r, 'a> {
             (None, chardev) => {
                 let span = chardev.map_or(self.index.span(option), |chardev| chardev.span);
                 let message = "vhost-user-blk has no -chardev";
+                let help = "write -chardev socket,id=…,path=… for it";
                 self.notes
-                    .problem(&MISSING_VALUE, at(DiskField::SocketPath), span, message)
-                    .help = Some("write -chardev socket,id=…,path=… for it".to_owned());
+                    .undefined(at(DiskField::SocketPath), span, message.to_owned(), help);
             }
         }
         if let Some(property) = properties.take("config-wce") {

@@ -13,7 +13,6 @@ use super::property::json_of;
 use super::virtio::VirtioField;
 use crate::json::JsonObject;
 use crate::object::iothread::vq_mapping;
-use crate::options::Style;
 use crate::placement::PlannedController;
 use crate::writer::Writer;
 
@@ -53,11 +52,7 @@ impl Writer<'_> {
             ScsiControllerModel::VirtioScsi => Err(None),
             ScsiControllerModel::VirtioTransitional => Err(Some(VirtioModel::Transitional)),
             ScsiControllerModel::VirtioNonTransitional => Err(Some(VirtioModel::NonTransitional)),
-            ScsiControllerModel::Lsilogic => Ok(match self.style() {
-                Style::Readable => "lsi53c895a",
-                // The same device under its old name.
-                Style::Libvirt => "lsi",
-            }),
+            ScsiControllerModel::Lsilogic => Ok("lsi53c895a"),
             ScsiControllerModel::Lsisas1068 => Ok("mptsas1068"),
             ScsiControllerModel::Lsisas1078 => Ok("megasas"),
             ScsiControllerModel::Vmpvscsi => Ok("pvscsi"),
@@ -199,13 +194,6 @@ impl Writer<'_> {
         object.push("bus", format!("{id}.0"));
         self.scsi_place(&mut object, device, controller.scsi_model, place);
         object.push_some("drive", device.node.as_deref());
-        if self.is_libvirt_style()
-            && device.disk.frontend.serial.is_none()
-            && model != DeviceModel::ScsiBlock
-        {
-            // QEMU generates it for a -drive.
-            object.push("device_id", format!("drive-{}", self.device_id(device)));
-        }
         if let Some(serial) = &device.disk.frontend.serial
             && model != DeviceModel::ScsiBlock
         {

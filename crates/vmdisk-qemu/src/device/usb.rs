@@ -1,6 +1,5 @@
 //! USB storage, and USB controllers.
 
-use vmdisk_facts::Capability;
 use vmdisk_fields::DeviceModel;
 use vmdisk_model::{
     Address, Controller, ControllerField, ControllerType, Device, DiskField, FieldPath,
@@ -10,7 +9,6 @@ use super::DiskDevice;
 use crate::json::JsonObject;
 use crate::placement::{Plan, PlannedController};
 use crate::writer::Writer;
-use vmdisk_model::Board;
 
 /// QEMU's device for one of libvirt's models of a USB controller.
 fn usb_controller_driver(model: &str) -> Option<&'static str> {
@@ -28,10 +26,9 @@ fn usb_controller_driver(model: &str) -> Option<&'static str> {
 }
 
 impl Writer<'_> {
-    /// libvirt's default model for a controller; on q35 it differs between a controller that libvirt adds and one in
-    /// the configuration (`qemuDomainDefaultUSBControllerModel`).
-    fn libvirts_usb_controller(&self, is_added_to_q35: bool) -> &'static str {
-        if self.machine().is_x86() && !is_added_to_q35 {
+    /// libvirt's default model for a controller in the configuration (`qemuDomainDefaultUSBControllerModel`).
+    fn libvirts_usb_controller(&self) -> &'static str {
+        if self.machine().is_x86() {
             "piix3-usb-uhci"
         } else {
             "qemu-xhci"
@@ -53,9 +50,8 @@ impl Writer<'_> {
         let model = written.and_then(|controller| controller.other_model.as_deref());
         let driver = match (written, model) {
             // The default is xHCI, which every current guest supports.
-            (None, _) if !self.is_libvirt_style() => Some("qemu-xhci"),
-            (None, _) => Some(self.libvirts_usb_controller(self.machine().board == Board::Q35)),
-            (Some(_), None) => Some(self.libvirts_usb_controller(false)),
+            (None, _) => Some("qemu-xhci"),
+            (Some(_), None) => Some(self.libvirts_usb_controller()),
             (Some(_), Some("none")) => {
                 let has_disks = self
                     .domain()
@@ -128,8 +124,7 @@ impl Writer<'_> {
             Some(Address::Usb(address)) => Some(address.port.as_str()),
             _ => None,
         };
-        let is_made_a_disk = self.is_libvirt_style() && !self.can(Capability::LibvirtUsbCdrom);
-        if device.disk.frontend.effective_device() == Device::Cdrom && !is_made_a_disk {
+        if device.disk.frontend.effective_device() == Device::Cdrom {
             // `usb-storage` is always a disk; the bridge supports any SCSI device.
             let bridge = self.places().take_id(&format!("{}-bridge", device.stem));
             let mut bot = JsonObject::new()
@@ -149,9 +144,6 @@ impl Writer<'_> {
         object.push("bus", bus);
         object.push_some("port", port);
         object.push_some("drive", device.node.as_deref());
-        if self.is_libvirt_style() && device.disk.frontend.removable.is_none() {
-            object.push("removable", false);
-        }
         self.disk_properties(&mut object, device, DeviceModel::UsbStorage);
         self.device(object, device.at(DiskField::Disk));
     }

@@ -11,7 +11,6 @@ use super::DiskDevice;
 use crate::argument::QemuOption;
 use crate::board::Transport;
 use crate::key_value::KeyValue;
-use crate::options::Style;
 use crate::writer::Writer;
 
 /// Maximum bytes of a UNIX socket's path, with the terminating zero (`sockaddr_un`).
@@ -102,10 +101,7 @@ impl Writer<'_> {
             );
             self.problem(at, message);
         }
-        let id = match self.style() {
-            Style::Readable => format!("socket-{}", device.stem),
-            Style::Libvirt => format!("chr-vu-{}", self.device_id(device)),
-        };
+        let id = format!("socket-{}", device.stem);
         let id = self.places().take_id(&id);
         // `-chardev` does not support JSON in any version; a doubled comma escapes it in the path.
         let mut chardev = KeyValue::first("socket")

@@ -1,6 +1,6 @@
 //! `-object pr-manager-helper` and `tls-creds-x509`, which nodes refer to.
 
-use vmdisk_model::{Domain, ImageField, Reservations, Switch};
+use vmdisk_model::{ImageField, Reservations, Switch};
 
 use crate::blockdev::Layer;
 use crate::index::Index;
@@ -39,9 +39,9 @@ impl Writer<'_> {
         let is_managed = *managed == Some(Switch::On) || (managed.is_none() && socket.is_none());
         let (id, path) = match socket {
             Some(path) if !is_managed => (layer.names.reservations(), path.clone()),
-            _ => (MANAGED.to_owned(), self.managed_socket()),
+            _ => (MANAGED.to_owned(), DEFAULT_SOCKET.to_owned()),
         };
-        if is_managed && !self.is_libvirt_style() {
+        if is_managed {
             self.leave_out(
                 at,
                 format!("libvirt starts a helper for reservations; without libvirt, start qemu-pr-helper at {path}"),
@@ -55,15 +55,6 @@ impl Writer<'_> {
             self.object(object, at);
         }
         Some(id)
-    }
-
-    fn managed_socket(&self) -> String {
-        if !self.is_libvirt_style() {
-            return DEFAULT_SOCKET.to_owned();
-        }
-        let Domain { name, .. } = self.domain();
-        let name = name.as_deref().unwrap_or_default();
-        format!("/var/lib/libvirt/qemu/domain--1-{name}/{MANAGED}.sock")
     }
 
     /// Writes the object with the certificates for an encrypted connection; returns its id.

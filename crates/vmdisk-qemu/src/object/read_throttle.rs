@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 
 use vmdisk_model::{DiskField, FieldPath, Iotune, LimitField};
-use vmdisk_rule::reading::MISSING_VALUE;
 
 use crate::index::Index;
 use crate::members::Members;
@@ -113,9 +112,12 @@ pub(crate) fn read_throttle_group(
 
 fn report_missing(id: &str, written: &Property, at: FieldPath, notes: &mut Notes<'_>) {
     let message = format!("throttle group `{id}` is not defined");
-    notes
-        .problem(&MISSING_VALUE, at, written.span, message)
-        .help = Some("write its -object throttle-group".to_owned());
+    notes.undefined(
+        at,
+        written.span,
+        message,
+        "write its -object throttle-group",
+    );
 }
 
 /// The limits of a throttle group's object.

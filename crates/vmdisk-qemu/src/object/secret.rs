@@ -62,25 +62,14 @@ impl Writer<'_> {
                 return id;
             }
         };
-        // libvirt passes the value, encrypted with the key of the guest.
-        if !self.is_libvirt_style() || matches!(reference, SecretReference::File { .. }) {
-            let mut object = JsonObject::new()
-                .with("qom-type", "secret")
-                .with("id", id.as_str())
-                .with("file", path);
-            if is_base64 {
-                object.push("format", "base64");
-            }
-            self.object(object, at);
-        } else {
-            let pass = self.passing(&[("id", &id), ("file", &path), ("format", "base64")]);
-            self.leave_out(
-                at,
-                format!(
-                    "libvirt passes the secret `{id}` automatically: without libvirt, pass it with {pass}"
-                ),
-            );
+        let mut object = JsonObject::new()
+            .with("qom-type", "secret")
+            .with("id", id.as_str())
+            .with("file", path);
+        if is_base64 {
+            object.push("format", "base64");
         }
+        self.object(object, at);
         id
     }
 
@@ -129,7 +118,7 @@ impl Writer<'_> {
         let secrets = encryption.secrets.iter().enumerate();
         secrets
             .map(|(nth, secret)| {
-                let id = layer.names.encryption_secret(nth, layer.engine());
+                let id = layer.names.encryption_secret(nth);
                 self.secret(at, secret, id)
             })
             .collect()

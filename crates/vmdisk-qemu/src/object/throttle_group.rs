@@ -1,20 +1,24 @@
 //! `-object throttle-group`: the limits of one or several disks.
 
 use vmdisk_facts::Capability;
+use vmdisk_fields::{Zero, limit_faults};
 use vmdisk_model::{DiskField, FieldPath, Iotune, LimitField};
 
 use crate::argument::QemuOption;
 use crate::json::JsonObject;
 use crate::key_value::KeyValue;
 use crate::names::is_identifier;
-use crate::options::Style;
 use crate::places::SharedGroup;
 use crate::writer::Writer;
 
 /// The limits that are set, under the names of QEMU's `ThrottleLimits`.
 fn limits(iotune: &Iotune) -> impl Iterator<Item = (&'static str, u64)> {
     let all = iotune.limits().into_iter();
-    all.filter_map(|(field, limit)| Some((vmdisk_fields::limit(field)?.qemu, limit?)))
+    all.filter_map(|(field, limit)| {
+        let row = vmdisk_fields::limit(field)?;
+        let is_unset = limit == Some(0) && row.zero == Zero::UnsetForLibvirt;
+        Some((row.qemu, limit.filter(|_| !is_unset)?))
+    })
 }
 
 impl<'a> Writer<'a> {
@@ -76,10 +80,7 @@ impl<'a> Writer<'a> {
                 self.problem(FieldPath::ThrottleGroup(nth, LimitField::Group), message);
                 continue;
             }
-            let id = match self.style() {
-                Style::Readable => format!("limits-{name}"),
-                Style::Libvirt => format!("throttle-{name}"),
-            };
+            let id = format!("limits-{name}");
             let id = if is_identifier(&id) {
                 id
             } else {
@@ -92,6 +93,9 @@ impl<'a> Writer<'a> {
 
     /// Writes the object with these limits.
     fn write_limits(&mut self, id: &str, iotune: &Iotune, at: FieldPath) {
+        for fault in limit_faults(iotune) {
+            self.problem_with_help(at, fault.what, &fault.help);
+        }
         let limits = limits(iotune);
         if self.takes_json(Capability::ObjectJson) {
             let mut members = JsonObject::new();

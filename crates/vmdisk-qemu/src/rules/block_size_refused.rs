@@ -1,5 +1,6 @@
 //! `block-size-refused`
 
+use vmdisk_fields as fields;
 use vmdisk_fields::{phrase, setting};
 use vmdisk_model::{Change, Device, Disk, DiskField, FieldPath, FrontendKind, TargetBus};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity};
@@ -82,9 +83,6 @@ line_rule! {
     ],
     check: Model(check), Text(check_line),
 }
-
-/// The largest size that QEMU accepts.
-const MOST: u32 = 2 << 20;
 
 fn check(context: &Context<'_>, report: &mut Report) {
     for (index, disk) in context.disks() {
@@ -187,9 +185,8 @@ fn has_odd_size(report: &mut Report, index: usize, disk: &Disk) -> bool {
     ];
     let mut is_odd = false;
     for (field, word, size) in sizes {
-        let Some(size) =
-            set(size).filter(|size| !size.is_power_of_two() || !(512..=MOST).contains(size))
-        else {
+        let values = fields::disk(field).values;
+        let Some(size) = set(size).filter(|size| !values.has(u64::from(*size))) else {
             continue;
         };
         is_odd = true;
@@ -202,7 +199,7 @@ fn has_odd_size(report: &mut Report, index: usize, disk: &Disk) -> bool {
                     size
                 ),
             )
-            .label("not a power of two from 512 to 2097152")
+            .label(format!("not {}", values.expected()))
             .help(phrase!(
                 "use {small}, or {large} for a disk of the host with such sectors",
                 small = setting(at(field), 512_u32),

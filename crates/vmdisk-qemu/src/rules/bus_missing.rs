@@ -17,7 +17,8 @@ line_rule! {
     /// without a USB controller, NVMe namespaces without `nvme`, and floppies on q35 without `isa-fdc`. It also reports
     /// virtio devices with the wrong transport, a `bus` that no device provides (`pcie.0` on `pc`, or `scsi0` instead of
     /// `scsi0.0`), a bus whose controller is written after the device, a bus of another kind, `-drive if=scsi` and `if=sd` on a PC, and `-drive if=virtio` on `microvm`.
-    /// It checks nothing if a `-readconfig` file is not available, because the file may contain the controller.
+    /// It checks nothing if a `-readconfig` file is not available or a word of a script is unknown, because they may contain
+    /// the controller.
     ///
     /// ## Why it matters
     /// QEMU does not add controllers, as libvirt does. It exits at start with

@@ -101,11 +101,11 @@ fn check_protocol(line: &Line<'_>, report: &mut Report, option: usize, drive: Me
         return;
     };
     let name = file.value.as_str();
-    let Some((before, after)) = name.split_once(':') else {
+    let Some((before, _)) = name.split_once(':') else {
         return;
     };
-    let is_windows_drive = matches!(before.as_bytes(), [letter] if letter.is_ascii_alphabetic())
-        && after.starts_with(['\\', '/']);
+    // A shell has removed the backslash after it.
+    let is_windows_drive = matches!(before.as_bytes(), [letter] if letter.is_ascii_alphabetic());
     if before.contains('/') || is_windows_drive || file.is_open() {
         return;
     }

@@ -11,6 +11,7 @@ pub(crate) mod discard_on_one_node;
 pub(crate) mod drive_indexes;
 mod drive_protocol_unknown;
 pub(crate) mod encryption_secret_missing;
+mod flash_refused;
 pub(crate) mod force_share_writable;
 mod invalid_value;
 pub(crate) mod iothread_mapping_refused;
@@ -66,6 +67,7 @@ static TEXT_RULES: &[&LineRule] = &[
     &discard_on_one_node::RULE,
     &drive_protocol_unknown::RULE,
     &encryption_secret_missing::RULE,
+    &flash_refused::RULE,
     &force_share_writable::RULE,
     &iothread_mapping_refused::RULE,
     &iothread_without_ioeventfd::RULE,

@@ -59,7 +59,7 @@ impl<'p> Node<'p> {
             return;
         };
         let id = named.value.as_str();
-        if !named.is_open() && line.index.object(id).is_none() {
+        if !named.is_open() && !line.document.is_open && line.index.object(id).is_none() {
             let message = format!("the {kind} object `{id}` is not defined");
             let help = format!("add -object {kind},id={id},{rest}");
             line.refuse(report, self.option, named.span, message, help);

@@ -1,5 +1,6 @@
 //! `queue-count-refused`
 
+use vmdisk_fields as fields;
 use vmdisk_model::{ControllerField, ControllerType, DiskField, FieldPath, FrontendKind};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity};
 
@@ -95,6 +96,7 @@ const AUTOMATIC: u32 = 65_535;
 fn check(context: &Context<'_>, report: &mut Report) {
     // libvirt passes no number on for 0.
     let is_unset = |queues: u32| queues == 0 && context.is_for_libvirt();
+    let values = fields::disk(DiskField::Queues).values;
     for (index, disk) in context.disks() {
         let Some(queues) = disk.frontend.queues else {
             continue;
@@ -104,7 +106,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             FrontendKind::VhostUserBlk => (false, true),
             _ => continue,
         };
-        if is_automatic || is_unset(queues) || (1..=1024).contains(&queues) {
+        if is_automatic || is_unset(queues) || values.has(queues.into()) {
             continue;
         }
         let outcome = if is_survived {
@@ -117,7 +119,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 FieldPath::Disk(index, DiskField::Queues),
                 format!("`{}` has {queues} queues: {outcome}", disk.name()),
             )
-            .label("QEMU accepts 1 to 1024")
+            .label(format!("QEMU accepts {}", values.expected()))
             .help("remove it: QEMU uses one queue per vCPU");
     }
     for (index, controller) in context.domain.controllers.iter().enumerate() {

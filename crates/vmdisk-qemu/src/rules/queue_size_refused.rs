@@ -1,5 +1,6 @@
 //! `queue-size-refused`
 
+use vmdisk_fields as fields;
 use vmdisk_model::{Change, DiskField, FieldPath, FrontendKind};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity};
 
@@ -80,8 +81,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Some(size) = disk.frontend.queue_size else {
             continue;
         };
+        let values = fields::disk(DiskField::QueueSize).values;
         // libvirt passes no size on for 0.
-        if size == 0 && context.is_for_libvirt() {
+        if values.has(size.into()) || (size == 0 && context.is_for_libvirt()) {
             continue;
         }
         let word = match context.domain.frontend_kind(disk) {
@@ -90,9 +92,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
             FrontendKind::VhostUserBlk => "which no guest can use",
             _ => continue,
         };
-        if size.is_power_of_two() && (4..=1024).contains(&size) {
-            continue;
-        }
         let fitting = size.clamp(4, 1024).next_power_of_two().min(1024);
         let at = FieldPath::Disk(index, DiskField::QueueSize);
         report
@@ -104,7 +103,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     if size == 1 { "" } else { "s" },
                 ),
             )
-            .label("not a power of two from 4 to 1024")
+            .label(format!("not {}", values.expected()))
             .help(format!("use queue_size='{fitting}'; the default is 256"))
             .fix(Fix::safe([Change::set(at, fitting)]));
     }

@@ -11,6 +11,3 @@ pub enum Folder {
     /// The script changed to one that its text does not tell.
     Unknown,
 }
-
-#[cfg(test)]
-mod tests;

@@ -5,20 +5,18 @@ use std::collections::BTreeMap;
 use vmdisk_source::Span;
 use vmdisk_source::template::Template;
 
-use super::batch::{self, is_batch};
-use super::brace_expansion::may_have_braces;
-use super::folder::Folder;
-use super::hole::{Command, Decisions, Evaluated};
+use super::capture;
+use super::document::{self, Block, Kind};
 use super::json_text;
-use super::language::{declared, foreign, no_command};
+use super::justfile::{self, has_references, is_justfile};
+use super::language::{declared, foreign, is_batch, named, no_command, suggested};
 use super::makefile::{self, is_makefile};
+use super::option::has_value;
 use super::placeholders::Placeholders;
-use super::program::{is_program, is_start, runs};
-use super::script::evaluate;
-use super::shell_commands::{feeder, folder_of_env};
-use super::shell_words::{Quoting, commands};
+use super::program::{is_program, is_storage_daemon, is_telling};
+use super::script::{Shell, Site};
 use super::start::{CommandLineForm, Words};
-use super::starts::{explore, is_storage_daemon};
+use super::starts::starts;
 use super::template::{in_each_way, template};
 use super::text::Text;
 use super::unit;
@@ -27,23 +25,10 @@ use crate::failure::ReadFailure;
 use crate::limits::Counted;
 use crate::monitor::read::is_monitor_script;
 
-/// Options that distinguish a command line of QEMU from other text.
-const TELLING: [&str; 9] = [
-    "-blockdev",
-    "-drive",
-    "-device",
-    "-hda",
-    "-cdrom",
-    "-machine",
-    "-nodefaults",
-    "-object",
-    "-accel",
-];
-
 /// True if a text may be a QEMU command line: it contains the program or one of its options, and is neither XML nor a
 /// JSON object; or it is a `-readconfig` file or a script of monitor commands.
 pub fn sniff(text: &str) -> bool {
-    if is_config_file(text) || is_monitor_script(text) {
+    if is_config_file(text) || is_monitor_script(text) || capture::is_capture(text) {
         return true;
     }
     let text = text.trim_start_matches('\u{feff}').trim_start();
@@ -56,16 +41,13 @@ pub fn sniff(text: &str) -> bool {
     };
     let mut tags = ["{{ ", "{%", "{#", "<%"].into_iter();
     let is_other = text.starts_with(['<', '{']) && !tags.any(|tag| text.starts_with(tag));
-    if is_other || has("<domain") || has("<disk") {
+    // The usage of a script may name a `<disk>`.
+    if is_other || !text.starts_with("#!") && (has("<domain") || has("<disk")) {
         return false;
     }
     let is_telling = |word: &str| {
         let word = word.trim_matches(['"', '\'', ',', '[', ']', '(', ')', ';']);
-        let word = word
-            .strip_prefix('-')
-            .filter(|rest| rest.starts_with('-'))
-            .unwrap_or(word);
-        TELLING.contains(&word) || is_program(word)
+        is_telling(word) || is_program(word)
     };
     let is_array = text.starts_with('[');
     let ends = |byte: char| matches!(byte, '\0' | '=') || byte == ',' && is_array;
@@ -73,11 +55,30 @@ pub fn sniff(text: &str) -> bool {
         .any(is_telling)
 }
 
+/// Refuses a command line in a file whose name ends as those of a language that is not read. The name says more than the
+/// content, and less than a first line `#!`.
+///
+/// # Errors
+/// The language, with the line that names QEMU.
+pub fn check_name(bytes: &[u8], end: &str) -> Result<(), ReadFailure> {
+    let Some(language) = named(end) else {
+        return Ok(());
+    };
+    match std::str::from_utf8(bytes) {
+        Ok(text) if !text.starts_with("#!") && sniff(text) => Err(foreign(text, language)),
+        _ => Ok(()),
+    }
+}
+
 /// Finds the command lines in a text; `given` are values of its variables.
 pub(crate) fn words(
     text: &str,
     given: &BTreeMap<String, String>,
 ) -> Result<Vec<Words>, ReadFailure> {
+    if capture::is_capture(text) {
+        // Nothing is filled in later.
+        return capture::starts(text);
+    }
     let template = template(text);
     let mut found = match &template {
         Some(template) => in_each_way(template, text, |readable| written(readable, given))?,
@@ -95,7 +96,11 @@ fn written(text: &str, given: &BTreeMap<String, String>) -> Result<Vec<Words>, R
         CommandLineForm::ZeroBytes => with_program(form, split(text, '\0')?),
         CommandLineForm::Lines => with_program(form, lines(text)?),
         CommandLineForm::Json => {
-            let is_daemon = |words: &Vec<Text>| words.first().is_some_and(is_storage_daemon);
+            let is_daemon = |words: &Vec<Text>| {
+                words
+                    .first()
+                    .is_some_and(|it| is_storage_daemon(it.as_str()))
+            };
             let (daemons, guests): (Vec<_>, Vec<_>) =
                 json_text::commands(text)?.into_iter().partition(is_daemon);
             let mut guests = guests.into_iter();
@@ -107,18 +112,11 @@ fn written(text: &str, given: &BTreeMap<String, String>) -> Result<Vec<Words>, R
             words.daemons = daemons.into_iter().map(arguments).collect();
             words
         }
-        CommandLineForm::Unit => {
-            let found = evaluated(text, form, given)?;
-            return match found.is_empty() {
-                true => Err(no_command(text)),
-                false => Ok(found),
-            };
-        }
         // These forms have options instead of words.
         CommandLineForm::ConfigFile | CommandLineForm::MonitorScript => {
             Words::new(form, None, Vec::new())
         }
-        CommandLineForm::Shell => return shell(text, given),
+        CommandLineForm::Shell | CommandLineForm::Unit => return script(text, form, given),
     };
     Ok(vec![words])
 }
@@ -132,7 +130,7 @@ fn form_of(text: &str) -> CommandLineForm {
         CommandLineForm::ConfigFile
     } else if is_monitor_script(text) {
         CommandLineForm::MonitorScript
-    } else if body.lines().any(exec) {
+    } else if !body.starts_with("#!") && body.lines().any(exec) {
         CommandLineForm::Unit
     } else if is_json(body) {
         CommandLineForm::Json
@@ -156,19 +154,22 @@ fn is_json(text: &str) -> bool {
     })
 }
 
-/// True for lines with options, unless they need a shell: a line continues, or an option has its value on the same line.
+/// True if each line is an option, the value of the one before, or a name without blanks.
 fn is_one_word_to_a_line(text: &str) -> bool {
-    let mut has_option = false;
+    let (mut has_option, mut takes_value) = (false, false);
     for line in text.lines() {
         let line = line.trim_end_matches('\r');
-        if line.trim_end().ends_with('\\') || line.starts_with([' ', '\t', '#']) {
-            return false;
-        }
-        let is_option = line.starts_with('-');
-        if (is_option || is_program(line)) && line.contains([' ', '\t']) {
+        let name = line.trim_start_matches('-');
+        let is_option =
+            line.len() > name.len() && name.starts_with(|it: char| it.is_ascii_alphabetic());
+        let is_blank = |it: char| it == ' ' || it == '\t';
+        let is_odd =
+            line.ends_with('\\') || line.starts_with([' ', '\t', '#']) || line.starts_with("---");
+        if is_odd || line.contains(is_blank) && (is_option || !takes_value) {
             return false;
         }
         has_option |= is_option;
+        takes_value = is_option && has_value(name);
     }
     has_option
 }
@@ -213,36 +214,96 @@ fn with_program(form: CommandLineForm, mut words: Vec<Text>) -> Words {
     Words::new(form, program, words)
 }
 
-/// The commands of a text with the values of its variables.
-fn evaluation(
-    text: &str,
+/// Reads the scripts of a text.
+fn read<'g>(
+    text: &'g str,
     form: CommandLineForm,
-    ways: &Decisions,
-    given: &BTreeMap<String, String>,
-) -> Result<Evaluated, ReadFailure> {
+    given: &'g BTreeMap<String, String>,
+) -> Result<Shell<'g>, ReadFailure> {
+    let mut shell = Shell::new(text, given);
+    let whole = |start: usize, end: usize| {
+        let mut whole = Text::empty(start);
+        whole.push_verbatim(text, Span::new(start, end));
+        whole
+    };
     if form == CommandLineForm::Unit {
-        unit::evaluate(text, given, ways)
-    } else if is_makefile(text) {
-        makefile::evaluate(text, is_start, ways, given)
-    } else if is_batch(text) {
-        Ok(batch::evaluate(text, given))
-    } else {
-        let mut whole = Text::empty(0);
-        whole.push_verbatim(text, Span::new(0, text.len()));
-        evaluate(whole, is_start, ways, given, Evaluated::default())
+        unit::read(text, &mut shell)?;
+        return Ok(shell);
+    }
+    if let Some((start, end)) = last_of_log(text) {
+        shell.run(&whole(start, end), &Site::default())?;
+        return Ok(shell);
+    }
+    if let Some(language) = declared(text).or_else(|| is_batch(text).then_some("a batch file")) {
+        return Err(foreign(text, language));
+    }
+    if text.starts_with("#!") && text.contains("\r\n") {
+        let end = text.find('\r').unwrap_or(0);
+        let message =
+            "the lines of the script end in carriage returns, which a shell gives to QEMU";
+        return Err(ReadFailure::new(Span::new(0, end), message)
+            .help("remove them: `sed -i 's/\\r$//' FILE`"));
+    }
+    shell.is_documentation = !text.starts_with("#!");
+    match document::kind(text) {
+        Some(kind) => read_blocks(text, kind, &mut shell),
+        // It has assignments of the same form as a makefile.
+        None if is_justfile(text) => {
+            shell.is_documentation = false;
+            justfile::read(text, &mut shell)?;
+        }
+        None if is_makefile(text) && (!text.contains("{{") || has_references(text)) => {
+            shell.is_documentation = false;
+            makefile::read(text, &mut shell)?;
+        }
+        None => shell.run(&whole(0, text.len()), &Site::default())?,
+    }
+    Ok(shell)
+}
+
+/// Reads each block as a script of its own. One that is no script is left out.
+fn read_blocks(text: &str, kind: Kind, shell: &mut Shell<'_>) {
+    shell.is_documentation = kind == Kind::Documentation;
+    for block in document::blocks(text, kind) {
+        match block {
+            Block::Script(script) => {
+                let before = shell.starts.len();
+                if shell.run(&script, &Site::default()).is_err() {
+                    shell.starts.truncate(before);
+                }
+                shell.has_other_commands = true;
+            }
+            Block::Arrays(arrays) => {
+                let commands = arrays.iter().map(json_text::commands_of);
+                let words: Vec<Text> = commands.flatten().flatten().flatten().collect();
+                let site = Site {
+                    at: arrays[0].whole().start,
+                    ..Site::default()
+                };
+                match kind {
+                    Kind::Packer => shell.start(&site, words),
+                    _ => drop(shell.command(&site, &Default::default(), words)),
+                }
+            }
+        }
     }
 }
 
-/// The starts in a text whose variables have values.
-fn evaluated(
-    text: &str,
-    form: CommandLineForm,
-    given: &BTreeMap<String, String>,
-) -> Result<Vec<Words>, ReadFailure> {
-    explore(text, form, |ways| evaluation(text, form, ways, given))
+/// The place of the last command in a log of libvirt.
+fn last_of_log(text: &str) -> Option<(usize, usize)> {
+    let last = text.rfind(": starting up libvirt version")?;
+    let start = last + text[last..].find('\n')? + 1;
+    let mut end = start;
+    for line in text[start..].split_inclusive('\n') {
+        end += line.len();
+        if !line.trim_end().ends_with('\\') {
+            break;
+        }
+    }
+    Some((start, end))
 }
 
-/// The variable at an offset of a script, makefile, unit or batch file, and its value or the reason why it is unknown.
+/// The variable at an offset of a script, makefile or unit, and its value or the reason why it is unknown.
 ///
 /// ```
 /// let script = "D=/srv\nqemu-system-x86_64 -drive file=$D/$1,format=raw\n";
@@ -257,7 +318,8 @@ pub fn variable_at(text: &str, offset: usize) -> Option<(Span, String)> {
     if !matches!(form, CommandLineForm::Shell | CommandLineForm::Unit) {
         return None;
     }
-    let script = evaluation(readable, form, &Decisions::new(), &BTreeMap::new()).ok()?;
+    let given = BTreeMap::new();
+    let script = read(readable, form, &given).ok()?;
     let holds = |span: &Span| span.start <= offset && offset <= span.end;
     let uses = script.uses.iter().filter(|(span, _)| holds(span));
     let (span, values) = uses.min_by_key(|(span, _)| span.len())?;
@@ -270,66 +332,20 @@ pub fn variable_at(text: &str, offset: usize) -> Option<(Span, String)> {
     Some((*span, format!("`{name}` is {}", values.join(" or "))))
 }
 
-/// True if a text has a process substitution.
-fn has_process(text: &str) -> bool {
-    text.contains("<(") || text.contains(">(")
-}
-
-fn shell(text: &str, given: &BTreeMap<String, String>) -> Result<Vec<Words>, ReadFailure> {
-    let form = CommandLineForm::Shell;
-    let has_expansions = text.contains(['$', '`']) || has_process(text) || may_have_braces(text);
-    let is_log = text.contains(": starting up libvirt version");
-    if let Some(language) = declared(text) {
-        return Err(foreign(text, language));
-    }
-    let is_foreign = !is_log && (has_expansions || is_makefile(text) || is_batch(text));
-    if is_foreign {
-        let found = evaluated(text, form, given)?;
-        if !found.is_empty() {
-            return Ok(found);
-        }
-    }
-    let all = commands(text, Span::new(0, text.len()), Quoting::Shell)?;
-    let is_options = |words: &Vec<Text>| words[0].as_str().starts_with('-');
-    if !all.is_empty() && all.iter().all(is_options) {
-        let arguments = all.into_iter().flatten().collect();
-        return Ok(vec![Words::new(form, None, arguments)]);
-    }
-    // One command is QEMU itself, or a program that runs it.
-    let is_plain = |words: &[Text]| {
-        runs(words, is_program) && feeder(words).is_none() && folder_of_env(words).is_none()
-    };
-    let is_plain = all.len() == 1 && is_plain(&all[0]);
-    if !is_plain && !is_foreign && !is_log {
-        let found = evaluated(text, form, given)?;
-        if !found.is_empty() {
-            return Ok(found);
-        }
-    }
-    let command = |words: Vec<Text>| Command {
-        site: words[0].whole().start,
-        words,
-        owner: None,
-        folder: Folder::default(),
-    };
-    let mut commands: Vec<Command> = all.into_iter().map(command).collect();
-    if is_log {
-        // Each start of the guest is one command, and the last is the current guest.
-        let last = commands.iter().rposition(|it| runs(&it.words, is_program));
-        commands = last
-            .map(|nth| commands.swap_remove(nth))
-            .into_iter()
-            .collect();
-    }
-    let mut found = explore(text, form, |_| {
-        Ok(Evaluated {
-            commands: commands.clone(),
-            ..Evaluated::default()
-        })
+fn script(
+    text: &str,
+    form: CommandLineForm,
+    given: &BTreeMap<String, String>,
+) -> Result<Vec<Words>, ReadFailure> {
+    let mut shell = read(text, form, given).map_err(|failure| match suggested(text) {
+        Some(language) if !text.starts_with("#!") => foreign(text, language),
+        _ => failure,
     })?;
-    found
-        .iter_mut()
-        .for_each(|words| words.is_evaluated = false);
+    if shell.starts.is_empty() && !shell.has_other_commands && !shell.options.is_empty() {
+        let words = std::mem::take(&mut shell.options).concat();
+        shell.start(&Site::default(), words);
+    }
+    let found = starts(text, form, shell)?;
     match found.is_empty() {
         true => Err(no_command(text)),
         false => Ok(found),

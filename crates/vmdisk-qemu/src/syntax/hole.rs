@@ -1,114 +1,42 @@
-//! What the evaluation of a script found: commands with their words, and the parts without a known value.
+//! The parts of command lines without a known value.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use vmdisk_source::{Span, has_expansion};
 
-use super::folder::Folder;
 use super::placeholders::{Placeholders, configured};
-use super::text::Text;
+use super::text::{Text, floor_char_boundary};
 
-/// What is known of a script.
-#[derive(Debug, Default)]
-pub(crate) struct Evaluated {
-    /// The commands that it may run, in order.
-    pub(crate) commands: Vec<Command>,
-    /// The expansions without a known value.
-    pub(crate) holes: Vec<Hole>,
-    /// The branches that are not certain, by the start of their text.
-    pub(crate) choices: BTreeMap<usize, Choice>,
-    /// The places of expansions, each with its first values, or why they are unknown.
-    pub(crate) uses: BTreeMap<Span, Vec<Result<String, String>>>,
-    /// Text that stands in several places of the commands: a change of it changes all of them.
-    pub(crate) shared: Vec<Span>,
+/// The words that an expansion gives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Fields {
+    /// One, because it is quoted.
+    #[default]
+    One,
+    /// Any number, because a shell splits its value.
+    Split,
+    /// The members of an array.
+    Members,
+    /// The members of an array, of which each is split.
+    SplitMembers,
+    /// The members of an array as one word.
+    Joined,
 }
 
-/// Expansions whose values are kept, at most.
-const MAX_USES: usize = 10_000;
-
-impl Evaluated {
-    /// Notes the value of an expansion.
-    pub(crate) fn note_use(&mut self, place: Span, words: &[Text]) {
-        if self.uses.len() >= MAX_USES || place.is_empty() {
-            return;
-        }
-        let hole = words.iter().flat_map(Text::holes).next();
-        let value = match hole.and_then(|(_, hole)| self.holes.get(hole as usize)) {
-            Some(hole) if hole.values.is_empty() => Err(hole.reason.clone()),
-            Some(hole) => Err(format!("{}: {}", hole.reason, hole.values.join(" or "))),
-            None => {
-                let words = words.iter().take(20);
-                let words: Vec<String> = words
-                    .map(|it| it.as_str().chars().take(80).collect())
-                    .collect();
-                Ok(words.join(" "))
-            }
-        };
-        let values = self.uses.entry(place).or_default();
-        if values.len() < 4 && !values.contains(&value) {
-            values.push(value);
+impl Fields {
+    /// Those of a special parameter, with the quotes around it.
+    pub(super) fn of(self, name: &str) -> Self {
+        match (name, self) {
+            ("@", Fields::One) => Fields::Members,
+            ("*", Fields::One) => Fields::Joined,
+            ("@" | "*", _) => Fields::SplitMembers,
+            _ => self,
         }
     }
-
-    /// The text of an unknown value.
-    pub(crate) fn hole(&mut self, name: &str, span: Span, reason: impl Into<String>) -> Text {
-        let mut text = Text::empty(span.start);
-        let number = u32::try_from(self.holes.len()).unwrap_or(u32::MAX);
-        text.push_hole(name, span, number);
-        self.holes.push(Hole {
-            name: name.to_owned(),
-            span,
-            reason: reason.into(),
-            values: Vec::new(),
-            choice: None,
-            assumed: None,
-        });
-        text
-    }
-
-    /// A text in a run without arguments and variables of the caller, if it is known then.
-    pub(super) fn assumed_text(&self, text: &Text) -> Option<String> {
-        let mut all = String::new();
-        let mut at = 0;
-        for (range, hole) in text.holes() {
-            let hole = self.holes.get(hole as usize)?;
-            all.push_str(&text.as_str()[at..range.start]);
-            all.push_str(hole.assumed?);
-            at = range.end;
-        }
-        all.push_str(&text.as_str()[at..]);
-        Some(all)
-    }
 }
-
-/// A command with its expanded words.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Command {
-    pub(crate) words: Vec<Text>,
-    /// The function or target that it stands in.
-    pub(crate) owner: Option<String>,
-    /// Where the script calls that function, or the command stands.
-    pub(crate) site: usize,
-    pub(crate) folder: Folder,
-}
-
-/// The branches of which one is taken.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Choice {
-    /// Their conditions, as text.
-    pub(crate) conditions: Vec<String>,
-    /// The one that is taken without arguments and variables of the caller, if that is known.
-    pub(crate) default: Option<usize>,
-    /// True for a loop: its first way is that it runs, and what it sets is unknown then.
-    pub(crate) is_loop: bool,
-}
-
-/// The branches that are taken, by the start of the text around them.
-pub(crate) type Decisions = BTreeMap<usize, usize>;
 
 /// An expansion whose value is unknown.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hole {
     /// The text that stands for it: its own text, or its beginning.
     pub name: String,
@@ -118,21 +46,41 @@ pub struct Hole {
     pub reason: String,
     /// The values that it may have, if they are known and at most four.
     pub values: Vec<String>,
-    /// The branches that set it, by the start of their text.
-    pub(crate) choice: Option<usize>,
-    /// The value in a run without arguments and variables of the caller.
-    pub(crate) assumed: Option<&'static str>,
+    /// The variable whose value it is; empty for another expansion.
+    pub(crate) variable: String,
+    pub(crate) fields: Fields,
+    /// Its own text.
+    pub(crate) whole: String,
+    /// The variable of `${NAME:-TEXT}`, which may be given.
+    pub(crate) default_of: String,
+    /// Texts that may be the value, each with its condition.
+    pub(crate) alternatives: Vec<(Text, String)>,
+    /// True for arguments of the script and variables that nothing in the file sets.
+    pub(crate) is_of_caller: bool,
+    /// True if it stands for words that a condition adds to a known value.
+    pub(crate) is_addition: bool,
+    /// True if the variable has one value in the whole file.
+    pub(crate) is_stable: bool,
 }
 
 impl Hole {
-    /// True if each expansion of this name has the same value: the caller, or a branch before both, sets it.
-    pub fn is_stable(&self) -> bool {
-        self.is_of_caller() || self.choice.is_some()
+    pub(crate) fn new(name: &str, span: Span, reason: &str) -> Self {
+        Hole {
+            name: name.to_owned(),
+            span,
+            reason: reason.to_owned(),
+            ..Hole::default()
+        }
+    }
+
+    /// True if each expansion of this name has the same value.
+    pub const fn is_stable(&self) -> bool {
+        self.is_of_caller || self.is_stable
     }
 
     /// True if only the caller sets it, who may leave it out.
-    pub(crate) fn is_of_caller(&self) -> bool {
-        self.assumed == Some("")
+    pub(crate) const fn is_of_caller(&self) -> bool {
+        self.is_of_caller
     }
 
     /// True unless none of its values, as a word of a command line, is an image or an option that adds a disk.
@@ -204,10 +152,6 @@ pub(super) fn mark<'t>(
     is_evaluated: bool,
     placeholders: &Placeholders<'_>,
 ) {
-    let mut found = Evaluated {
-        holes: std::mem::take(holes),
-        ..Evaluated::default()
-    };
     let is_open = |word: &str| has_expansion(word) || word.contains('@');
     for word in words.filter(|word| is_open(word.as_str())) {
         let mut marked = Text::empty(word.whole().start);
@@ -229,11 +173,12 @@ pub(super) fn mark<'t>(
                         true => RENDERED,
                         false => UNSET,
                     };
-                    let hole = found.hole(name, span, reason);
-                    if let Some(last) = found.holes.last_mut() {
-                        last.assumed = name.starts_with(['$', '`']).then_some("");
-                    }
-                    marked.push_part(&hole, 0..name.len());
+                    let number = u32::try_from(holes.len()).unwrap_or(u32::MAX);
+                    holes.push(Hole {
+                        is_of_caller: name.starts_with(['$', '`']),
+                        ..Hole::new(name, span, reason)
+                    });
+                    marked.push_hole(name, span, number);
                 }
             }
             at = range.end;
@@ -241,7 +186,6 @@ pub(super) fn mark<'t>(
         marked.push_part(word, at..word.as_str().len());
         *word = marked;
     }
-    *holes = found.holes;
 }
 
 /// The reason for a variable without a value.
@@ -254,8 +198,13 @@ const RENDERED: &str = "what renders the template sets it";
 fn placeholder(text: &str, from: usize, is_evaluated: bool) -> Option<Range<usize>> {
     let marks = text[from..].match_indices(['$', '`', '%', '{', '@']);
     let mut found = marks.filter_map(|(at, mark)| {
+        if is_evaluated && matches!(mark, "$" | "`") {
+            return None;
+        }
         let start = from + at;
-        let rest = &text[start..];
+        // A placeholder is not longer.
+        let end = floor_char_boundary(text, start + (1 << 10));
+        let rest = &text[start..end];
         let after = rest[1..].chars().next();
         let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
         let starts_name = after.is_some_and(|it| it.is_ascii_alphabetic() || it == '_');
@@ -284,10 +233,11 @@ fn placeholder(text: &str, from: usize, is_evaluated: bool) -> Option<Range<usiz
             _ => None,
         };
         // It keeps the structure of the text around it.
-        let most = rest
-            .find([',', '=', '"', '\'', ' ', '\t', '\n', '\r'])
-            .unwrap_or(rest.len());
-        length.map(|length| start..start + length.min(most).max(1))
+        let most = || {
+            let end = rest.find([',', '=', '"', '\'', ' ', '\t', '\n', '\r']);
+            end.unwrap_or(rest.len())
+        };
+        length.map(|length| start..start + length.min(most()).max(1))
     });
     found.next()
 }

@@ -21,8 +21,13 @@ pub(crate) struct Fault {
 pub(crate) fn commands(file: &str) -> Result<Vec<Vec<Text>>, ReadFailure> {
     let mut text = Text::empty(0);
     text.push_verbatim(file, Span::new(0, file.len()));
+    commands_of(&text)
+}
+
+/// As [`commands`], for a part of a text.
+pub(crate) fn commands_of(text: &Text) -> Result<Vec<Vec<Text>>, ReadFailure> {
     let mut parser = Parser {
-        text: &text,
+        text,
         at: 0,
         found: Vec::new(),
         ends: Vec::new(),
@@ -84,6 +89,27 @@ pub(crate) fn object_with(
     let inner_end = of_inner.map(|(_, end)| text.span(*end..*end + 1).start);
     let members = Properties::new(parser.found, Syntax::Json { end, quote });
     Ok((members, inner_end))
+}
+
+/// The members of the objects that follow one another, each with its place.
+pub(crate) fn objects(file: &str) -> Result<Vec<(usize, Vec<Property>)>, Fault> {
+    let mut text = Text::empty(0);
+    text.push_verbatim(file, Span::new(0, file.len()));
+    let mut parser = Parser {
+        text: &text,
+        at: 0,
+        found: Vec::new(),
+        ends: Vec::new(),
+    };
+    let mut objects = Vec::new();
+    parser.space();
+    while parser.peek().is_some() {
+        let start = parser.at;
+        parser.object("", 0)?;
+        objects.push((start, std::mem::take(&mut parser.found)));
+        parser.space();
+    }
+    Ok(objects)
 }
 
 struct Parser<'t> {

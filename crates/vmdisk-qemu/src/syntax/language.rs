@@ -2,31 +2,44 @@
 
 use vmdisk_source::Span;
 
-use super::program::{is_program, only_asks};
+use super::program::{names_program, only_asks};
+use super::steps::CAPTURE;
 use crate::failure::ReadFailure;
+
+/// Languages that start QEMU and are not read: words in the names of their interpreters, and the ends of the names of files.
+const LANGUAGES: [(&[&str], &[&str], &str); 15] = [
+    (&["python"], &["py"], "Python"),
+    (&["perl"], &["pl"], "Perl"),
+    (&["ruby"], &["rb"], "Ruby"),
+    (&["node"], &["js"], "JavaScript"),
+    (&["tclsh", "expect", "wish"], &["tcl"], "Tcl"),
+    (&["pwsh"], &["ps1"], "PowerShell"),
+    (&["fish"], &["fish"], "fish"),
+    (&["lua"], &["lua"], "Lua"),
+    (&["awk"], &[], "awk"),
+    (&["php"], &[], "PHP"),
+    (&["zsh"], &["zsh"], "zsh"),
+    (&["csh"], &["csh"], "csh"),
+    (&[], &["bat", "cmd"], "a batch file"),
+    (&[], &["go"], "Go"),
+    (&[], &["rs"], "Rust"),
+];
+
+/// The language of files whose names end so.
+pub(super) fn named(end: &str) -> Option<&'static str> {
+    let is_it = |known: &&str| known.eq_ignore_ascii_case(end);
+    let mut all = LANGUAGES.iter();
+    all.find(|(_, ends, _)| ends.iter().any(&is_it))
+        .map(|it| it.2)
+}
 
 /// The language that the first lines of a text name.
 pub(super) fn declared(text: &str) -> Option<&'static str> {
     let first = text.lines().next().unwrap_or_default();
     let interpreter = first.strip_prefix("#!").unwrap_or_default();
-    let named = [
-        ("python", "Python"),
-        ("perl", "Perl"),
-        ("ruby", "Ruby"),
-        ("node", "JavaScript"),
-        ("tclsh", "Tcl"),
-        ("expect", "Tcl"),
-        ("wish", "Tcl"),
-        ("pwsh", "PowerShell"),
-        ("fish", "fish"),
-        ("lua", "Lua"),
-        ("awk", "awk"),
-        ("php", "PHP"),
-    ];
-    let by_interpreter = named
-        .into_iter()
-        .find(|(program, _)| interpreter.contains(program));
-    if let Some((_, language)) = by_interpreter {
+    let is_it = |word: &&str| interpreter.contains(word);
+    let mut all = LANGUAGES.iter();
+    if let Some((_, _, language)) = all.find(|(words, ..)| words.iter().any(&is_it)) {
         return Some(language);
     }
     let is_powershell = |line: &str| {
@@ -39,8 +52,22 @@ pub(super) fn declared(text: &str) -> Option<&'static str> {
     (!is_shell && text.lines().any(is_powershell)).then_some("PowerShell")
 }
 
+/// True for a text with lines of a batch file.
+pub(super) fn is_batch(text: &str) -> bool {
+    let is_own = |line: &str| {
+        let line = line.trim().trim_start_matches('@').to_ascii_lowercase();
+        let first = line.split([' ', '\t']).next().unwrap_or_default();
+        !line.starts_with('#')
+            && (line.starts_with("echo off")
+                || matches!(first, "rem" | "setlocal" | "::")
+                || first == "set" && line.contains('=') && !line.contains(['$', '-'])
+                || line.ends_with(" ^"))
+    };
+    !text.starts_with("#!") && text.lines().any(is_own)
+}
+
 /// The language that the words of a text suggest, if it has no command line.
-fn suggested(text: &str) -> Option<&'static str> {
+pub(super) fn suggested(text: &str) -> Option<&'static str> {
     let starts = |words: &[&str]| {
         let mut lines = text.lines().map(str::trim_start);
         lines.any(|line| words.iter().any(|word| line.starts_with(word)))
@@ -69,14 +96,13 @@ pub(super) fn foreign(text: &str, language: &str) -> ReadFailure {
     let place = number.map_or(String::new(), |number| {
         format!(": line {number} names QEMU")
     });
-    ReadFailure::new(span, format!("{language} is not read{place}")).help(
-        "check the arguments that it starts QEMU with, as a JSON array of strings, or `vmdisk lint --running`",
-    )
+    ReadFailure::new(span, format!("{language} is not read{place}")).help(CAPTURE)
 }
 
 /// No command line, with the line that looks most like one.
 pub(super) fn no_command(text: &str) -> ReadFailure {
-    if let Some(language) = suggested(text) {
+    let is_shell = text.starts_with("#!");
+    if let Some(language) = suggested(text).filter(|_| !is_shell) {
         return foreign(text, language);
     }
     let (span, number) = line_of_qemu(text);
@@ -98,8 +124,7 @@ pub(super) fn no_command(text: &str) -> ReadFailure {
         }
         Some(_) => "names QEMU, but not as the program of a command",
     };
-    ReadFailure::new(span, format!("no QEMU command line found: this line {why}"))
-        .help("expected a word such as qemu-system-x86_64 with its options, or lines of options")
+    ReadFailure::new(span, format!("no QEMU command line found: this line {why}")).help(CAPTURE)
 }
 
 fn nothing(span: Span) -> ReadFailure {
@@ -109,13 +134,11 @@ fn nothing(span: Span) -> ReadFailure {
 
 /// The line that names QEMU, with options if there is such a line, and its number; else the first line.
 fn line_of_qemu(text: &str) -> (Span, Option<usize>) {
-    let is_end = |letter: char| letter.is_whitespace() || "\"'`,[](){}=;&|@".contains(letter);
-    let names = |line: &str| line.split(is_end).any(is_program);
     let (mut start, mut found) = (0, None);
     for (nth, line) in text.split_inclusive('\n').enumerate() {
         let span = Span::new(start, start + line.trim_end().len());
         start += line.len();
-        if names(line) {
+        if names_program(line) {
             let is_comment = line.trim_start().starts_with('#');
             if line.contains(" -") && !is_comment {
                 return (span, Some(nth + 1));

@@ -1,17 +1,31 @@
-//! The recipes of a makefile with the values of its variables.
+//! The recipes of a makefile. A variable has a value if the file assigns it once, and nothing else can change it.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::ops::Range;
 
 use vmdisk_source::Span;
 
-use super::expansion::matches;
-use super::hole::{Decisions, Evaluated, UNSET};
-use super::program::is_program_variable;
-use super::script;
+use super::expand::push;
+use super::hole::{Fields, Hole};
+use super::program::names_qemu;
+use super::script::{Shell, Site};
 use super::text::Text;
 use crate::failure::ReadFailure;
 
-/// True for text with assignments or rules of make.
+/// Variables within each other, at most.
+const MAX_DEPTH: usize = 16;
+
+/// Texts that may be the value of a variable, at most.
+const MAX_ALTERNATIVES: usize = 64;
+
+/// Values that are looked up, at most.
+const MAX_VALUES: usize = 100_000;
+
+/// Bytes of a recipe line with the values of its variables, at most.
+const MAX_LINE: usize = 1 << 20;
+
+/// True for a text with the assignments or rules of a makefile.
 pub(super) fn is_makefile(text: &str) -> bool {
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     let is_assignment = |line: &str| {
@@ -38,718 +52,416 @@ pub(super) fn is_makefile(text: &str) -> bool {
             || lines.any(|(line, next)| next.starts_with('\t') && is_rule(line)))
 }
 
-/// The commands of all recipes.
-pub(super) fn evaluate(
-    file: &str,
-    is_start: fn(&[Text]) -> bool,
-    decisions: &Decisions,
-    given: &BTreeMap<String, String>,
-) -> Result<Evaluated, ReadFailure> {
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Operator {
+    Set,
+    /// `:=`: what it refers to must be set before.
+    SetNow,
+    Default,
+    Append,
+}
+
+struct Assigned {
+    operator: Operator,
+    value: Range<usize>,
+    /// The line of the condition around it.
+    condition: Option<usize>,
+}
+
+#[derive(Default)]
+struct Variable {
+    assigned: Vec<Assigned>,
+    /// The place of what may change it in another way.
+    changed: Option<usize>,
+}
+
+struct Make<'f> {
+    file: &'f str,
+    variables: HashMap<&'f str, Variable>,
+    /// The recipe lines, each with its target.
+    recipes: Vec<(Range<usize>, &'f str)>,
+    /// The last place of `include`, and of a function that may assign anything.
+    included: Option<usize>,
+    evaluates: Option<usize>,
+    /// The number of values so far.
+    values: Cell<usize>,
+}
+
+/// Reads the recipes of a makefile.
+pub(super) fn read(file: &str, shell: &mut Shell<'_>) -> Result<(), ReadFailure> {
     let mut make = Make {
         file,
         variables: HashMap::new(),
-        rules: Vec::new(),
-        specific: Vec::new(),
-        branches: Vec::new(),
+        recipes: Vec::new(),
         included: None,
-        skipped: HashSet::new(),
-        used: HashSet::new(),
-        local: HashMap::new(),
-        given,
-        out: Evaluated::default(),
-        bytes: 0,
+        evaluates: file.find("$(eval").or_else(|| file.find("${eval")),
+        values: Cell::new(0),
     };
-    make.read();
-    for rule in std::mem::take(&mut make.rules) {
-        for (nth, line) in rule.recipe.iter().enumerate() {
-            // A variable alone keeps the places of its value, so marks before it are cut first.
-            let bare = line.as_str().trim_start_matches(MARKS);
-            let start = line.as_str().len() - bare.len();
-            make.used.clear();
-            make.local = rule.local.clone();
-            let text = make.expand(&line.part(start..line.as_str().len()), 0);
-            let marks = text.as_str().len() - text.as_str().trim_start_matches(MARKS).len();
-            let text = text.part(marks..text.as_str().len());
-            if make.bytes > script::MAX_BYTES {
-                let message = "the variables of the makefile expand to too much text";
-                return Err(ReadFailure::new(rule.recipe[nth].whole(), message));
-            }
-            let before = make.out.commands.len();
-            let seed = std::mem::take(&mut make.out);
-            make.out = script::evaluate(text, is_start, decisions, given, seed)?;
-            for command in &mut make.out.commands[before..] {
-                command.owner = Some(rule.target.clone());
-            }
+    make.lines();
+    shell.reason = Some("make or the environment sets it");
+    for (range, target) in std::mem::take(&mut make.recipes) {
+        let line = without_prefix(make.expanded(shell, range.clone(), true, 0));
+        shell.bytes += line.as_str().len().saturating_sub(range.len());
+        if line.as_str().len() > MAX_LINE {
+            let message = "the variables of the makefile expand to too much text";
+            return Err(
+                ReadFailure::new(Span::empty(range.start), message).help(super::steps::CAPTURE)
+            );
         }
-    }
-    Ok(make.out)
-}
-
-#[derive(Clone)]
-struct Variable {
-    value: Text,
-    /// True for `:=`, whose value is already expanded.
-    is_expanded: bool,
-    unknown: Option<&'static str>,
-}
-
-#[derive(Clone)]
-struct Rule {
-    target: String,
-    /// The targets that are made before it.
-    needs: Vec<String>,
-    recipe: Vec<Text>,
-    /// The variables of the target, and those that make sets for it.
-    local: HashMap<String, Variable>,
-}
-
-struct Make<'t> {
-    file: &'t str,
-    variables: HashMap<String, Variable>,
-    rules: Vec<Rule>,
-    /// Variables of targets: the targets, the name, the operator and the value.
-    specific: Vec<(Vec<String>, String, String, Variable)>,
-    /// For each open condition, whether its part is read: `None` if that is unknown.
-    branches: Vec<Option<bool>>,
-    /// A file that the makefile reads.
-    included: Option<String>,
-    /// Variables that it sets only where it is not read.
-    skipped: HashSet<String>,
-    /// The variables of the current recipe line.
-    used: HashSet<String>,
-    local: HashMap<String, Variable>,
-    given: &'t BTreeMap<String, String>,
-    out: Evaluated,
-    bytes: usize,
-}
-
-/// What may stand before a command of a recipe, also as the value of a variable.
-const MARKS: [char; 5] = ['@', '-', '+', ' ', '\t'];
-
-/// Variables within each other, at most.
-const MAX_DEPTH: usize = 32;
-
-impl Make<'_> {
-    fn text(&self, start: usize, end: usize) -> Text {
-        let mut text = Text::empty(start);
-        text.push_verbatim(self.file, Span::new(start, end));
-        text
-    }
-
-    fn read(&mut self) {
-        let mut targets: Vec<usize> = Vec::new();
-        let mut at = 0;
-        while at < self.file.len() {
-            let start = at;
-            at = end_of_line(self.file, at);
-            let whole = &self.file[start..at];
-            let end = start + whole.trim_end().len();
-            if whole.starts_with('\t') && !targets.is_empty() {
-                if self.is_read() != Some(false) && end > start {
-                    self.add_recipe(&targets, start + 1, end);
-                }
-                continue;
-            }
-            let line = whole.trim();
-            let start = start + whole.len() - whole.trim_start().len();
-            let (word, rest) = line.split_once([' ', '\t', '(']).unwrap_or((line, ""));
-            if self.condition(word, rest, line) {
-                continue;
-            }
-            if self.is_read() == Some(false) {
-                let skipped = assignment(self.file, start, end);
-                self.skipped.extend(skipped.map(|(name, ..)| name));
-                continue;
-            }
-            match word {
-                "" | "endef" | "export" | "unexport" if rest.is_empty() => {}
-                "include" | "-include" | "sinclude" => self.included = Some(rest.trim().to_owned()),
-                "define" => at = self.define(rest, at),
-                _ if line.starts_with('#') => {}
-                _ => {
-                    targets.clear();
-                    match assignment(self.file, start, end) {
-                        Some((name, operator, value)) => {
-                            let value = self.value(value, end);
-                            self.assign(name, operator, value);
-                        }
-                        None => self.rule(start, end, &mut targets),
-                    }
-                }
-            }
-        }
-        self.specify();
-    }
-
-    /// Gives the variables of a target to its rule, and to a copy of each rule that is made for it.
-    fn specify(&mut self) {
-        let mut values: BTreeMap<String, HashMap<String, Variable>> = BTreeMap::new();
-        for (targets, name, operator, variable) in std::mem::take(&mut self.specific) {
-            for target in targets {
-                let of_target = values.entry(target).or_default();
-                let before = of_target.get(&name).or_else(|| self.variables.get(&name));
-                let variable = match (operator.as_str(), before.cloned()) {
-                    ("?=", Some(_)) => continue,
-                    ("+=", Some(before)) => self.joined(before, variable.clone()),
-                    _ => variable.clone(),
-                };
-                of_target.insert(name.clone(), variable);
-            }
-        }
-        if values.is_empty() {
-            return;
-        }
-        let mut numbers: HashMap<String, Vec<usize>> = HashMap::new();
-        for (nth, rule) in self.rules.iter().enumerate() {
-            numbers.entry(rule.target.clone()).or_default().push(nth);
-        }
-        for (target, values) in values {
-            for nth in needed(&self.rules, &numbers, &target) {
-                let rule = &mut self.rules[nth];
-                if rule.target == target {
-                    rule.local.extend(values.clone());
-                    continue;
-                }
-                self.bytes += rule.recipe.iter().map(Text::bytes).sum::<usize>();
-                if self.bytes <= script::MAX_BYTES && !rule.recipe.is_empty() {
-                    let mut copy = rule.clone();
-                    copy.target.clone_from(&target);
-                    copy.local.extend(values.clone());
-                    self.rules.push(copy);
-                }
-            }
-        }
-    }
-
-    /// A value with another one added to it.
-    fn joined(&mut self, mut known: Variable, added: Variable) -> Variable {
-        let mut value = added.value;
-        if known.is_expanded {
-            value = self.expand(&value, 0);
-        }
-        let start = Span::empty(value.whole().start);
-        known.value.push_escape(" ", start);
-        known.value.push_part(&value, 0..value.as_str().len());
-        known.unknown = known.unknown.or(added.unknown);
-        known
-    }
-
-    fn add_recipe(&mut self, targets: &[usize], start: usize, end: usize) {
-        let line = self.text(start, end);
-        for target in targets {
-            self.rules[*target].recipe.push(line.clone());
-        }
-    }
-
-    /// `define NAME`: the lines up to `endef` are its value. Returns their end.
-    fn define(&mut self, rest: &str, at: usize) -> usize {
-        let name = rest.trim().trim_end_matches(['=', ':', '?', '+']).trim();
-        let body = self.file[at..].find("\nendef");
-        let body = body.map_or(self.file.len(), |it| at + it);
-        let value = self.text(at.min(body), body);
-        self.assign(name.to_owned(), "=", value);
-        body
-    }
-
-    /// `TARGET: NEEDS`, or a variable of a target.
-    fn rule(&mut self, start: usize, end: usize, targets: &mut Vec<usize>) {
-        let file = self.file;
-        let text = &file[start..end];
-        let Some(colon) = text.find(':') else {
-            return;
+        let site = Site {
+            at: range.start,
+            owner: Some(target.to_owned()).filter(|it| !it.is_empty()),
+            ..Site::default()
         };
-        let names = self.expand(&self.text(start, start + colon), 0);
-        let names: Vec<String> = names
-            .as_str()
-            .split_whitespace()
-            .map(str::to_owned)
-            .collect();
-        let after = start + colon + 1 + usize::from(text[colon + 1..].starts_with(':'));
-        let rest = &file[after..end];
-        let body = after + rest.len() - rest.trim_start().len();
-        if let Some((name, operator, value)) = assignment(file, body, end) {
-            let value = self.value(value, end);
-            let variable = self.variable(operator, value);
-            let operator = operator.to_owned();
-            self.specific.push((names, name, operator, variable));
-            return;
-        }
-        let inline = rest.find(';').map(|semicolon| after + semicolon);
-        let needs = self.expand(&self.text(after, inline.unwrap_or(end)), 0);
-        for name in names.iter().filter(|name| !name.starts_with(".PHONY")) {
-            targets.push(self.rules.len());
-            let local = self.automatic(name, needs.as_str());
-            let recipe = inline.map(|semicolon| self.text(semicolon + 1, end));
-            let needs = needs.as_str().split_whitespace().map(str::to_owned);
-            self.rules.push(Rule {
-                target: name.clone(),
-                needs: needs.collect(),
-                recipe: recipe.into_iter().collect(),
-                local,
-            });
-        }
-    }
-
-    /// Whether the current line is read.
-    fn is_read(&self) -> Option<bool> {
-        match self.branches.contains(&Some(false)) {
-            true => Some(false),
-            false => (!self.branches.contains(&None)).then_some(true),
-        }
-    }
-
-    /// Follows a line of a condition.
-    fn condition(&mut self, word: &str, rest: &str, line: &str) -> bool {
-        let status = match word {
-            "ifeq" | "ifneq" => {
-                let inner = line[word.len()..].trim();
-                let pair = match inner.strip_prefix('(').and_then(|it| it.strip_suffix(')')) {
-                    Some(inner) => inner.split_once(','),
-                    None => inner.trim_matches(['"', '\'']).split_once(['"', '\'']),
-                };
-                let (a, b) = pair.unwrap_or_default();
-                let b = b.trim_matches([' ', '\t', '"', '\'']);
-                let (a, b) = (self.words_of(a), self.words_of(b));
-                let status = a.zip(b).map(|(a, b)| a.trim() == b.trim());
-                status.map(|status| status == (word == "ifeq"))
-            }
-            "ifdef" | "ifndef" => {
-                let is_set = self.variables.contains_key(rest.trim());
-                Some(is_set == (word == "ifdef"))
-            }
-            "else" => {
-                if let Some(last) = self.branches.last_mut() {
-                    *last = last.map(|status| !status);
-                }
-                return true;
-            }
-            "endif" => {
-                self.branches.pop();
-                return true;
-            }
-            _ => return false,
-        };
-        self.branches.push(status);
-        true
-    }
-
-    /// The value of a text in a run without variables of the caller, if it is known then.
-    fn words_of(&mut self, text: &str) -> Option<String> {
-        let mut raw = Text::empty(0);
-        raw.push_escape(text, Span::empty(0));
-        let expanded = self.expand(&raw, 0);
-        self.out.assumed_text(&expanded)
-    }
-
-    /// A value without its comment and with its lines joined.
-    fn value(&self, start: usize, end: usize) -> Text {
-        let raw = &self.file[start..end];
-        let comment = raw
-            .match_indices('#')
-            .find(|(at, _)| !raw[..*at].ends_with('\\'));
-        let raw = raw[..comment.map_or(raw.len(), |(at, _)| at)].trim_end();
-        let mut value = Text::empty(start);
-        let mut at = start;
-        for line in raw.split_inclusive('\n') {
-            let bare = line
-                .trim_end()
-                .strip_suffix('\\')
-                .filter(|_| line.ends_with('\n'));
-            let text = bare.map_or(line, str::trim_end);
-            let blank = match at == start {
-                true => 0,
-                false => text.len() - text.trim_start().len(),
-            };
-            value.push_verbatim(self.file, Span::new(at + blank, at + text.len()));
-            if bare.is_some() {
-                value.push_escape(" ", Span::new(at + text.len(), at + line.len()));
-            }
-            at += line.len();
-        }
-        value
-    }
-
-    fn variable(&mut self, operator: &str, value: Text) -> Variable {
-        let is_expanded = operator.starts_with(':');
-        Variable {
-            value: match is_expanded {
-                true => self.expand(&value, 0),
-                false => value,
-            },
-            is_expanded,
-            unknown: (operator == "!=").then_some("it is the output of a command"),
-        }
-    }
-
-    fn assign(&mut self, name: String, operator: &str, value: Text) {
-        if operator == "?=" && self.variables.contains_key(&name) {
-            return;
-        }
-        let mut variable = self.variable(operator, value);
-        if self.is_read().is_none() {
-            variable.unknown = Some("a branch sets it");
-        }
-        if operator == "+="
-            && let Some(known) = self.variables.remove(&name)
-        {
-            variable = self.joined(known, variable);
-        }
-        self.variables.insert(name, variable);
-    }
-
-    /// The variables that make sets for a rule.
-    fn automatic(&self, target: &str, needs: &str) -> HashMap<String, Variable> {
-        let needs: Vec<&str> = needs
-            .split_whitespace()
-            .take_while(|it| *it != "|")
-            .collect();
-        let is_pattern = target.contains('%');
-        let values = [
-            ("@", target.to_owned()),
-            ("<", needs.first().copied().unwrap_or_default().to_owned()),
-            ("^", needs.join(" ")),
-        ];
-        let variable = |(name, value): (&str, String)| {
-            let mut text = Text::empty(0);
-            text.push_escape(&value, Span::empty(0));
-            let variable = Variable {
-                value: text,
-                is_expanded: true,
-                unknown: is_pattern.then_some("make sets it"),
-            };
-            (name.to_owned(), variable)
-        };
-        values.map(variable).into_iter().collect()
-    }
-
-    /// A text with the values of its variables.
-    fn expand(&mut self, text: &Text, depth: usize) -> Text {
-        let source = text.as_str();
-        let mut out = Text::empty(text.whole().start);
-        let mut at = 0;
-        self.bytes += source.len();
-        while let Some(found) = source[at..].find('$') {
-            let start = at + found;
-            out.push_part(text, at..start);
-            if let Some((end, _)) = text.hole_at(start) {
-                out.push_part(text, start..end);
-                at = end;
-                continue;
-            }
-            let rest = &source[start + 1..];
-            let length = match rest.chars().next() {
-                None => break,
-                Some('$') => {
-                    out.push_escape("$", text.span(start..start + 2));
-                    at = start + 2;
-                    continue;
-                }
-                Some(open @ ('(' | '{')) => closed(rest, open),
-                Some(letter) => letter.len_utf8(),
-            };
-            at = start + 1 + length;
-            let site = text.span(start..at);
-            let name = match length > 1 {
-                true => rest[1..length].trim_end_matches([')', '}']),
-                false => &rest[..length],
-            };
-            let value = match self.bytes > script::MAX_BYTES || depth > MAX_DEPTH {
-                true => Text::empty(site.start),
-                false => self.reference(name, &source[start..at], site, depth),
-            };
-            self.bytes += value.as_str().len();
-            self.out.note_use(site, std::slice::from_ref(&value));
-            let is_blank = |letter: Option<char>| letter.is_none_or(char::is_whitespace);
-            let is_whole = is_blank(source[..start].chars().next_back())
-                && is_blank(source[at..].chars().next());
-            match is_whole && !value.whole().is_empty() {
-                true => out.push_part(&value, 0..value.as_str().len()),
-                false => out.push_moved(&value, 0..value.as_str().len(), site),
-            }
-        }
-        out.push_part(text, at.min(source.len())..source.len());
-        out
-    }
-
-    /// The value of `$(NAME)`, `$(NAME:a=b)` or `$(function …)`.
-    fn reference(&mut self, name: &str, written: &str, site: Span, depth: usize) -> Text {
-        let mut whole = Text::empty(site.start);
-        whole.push_escape(name, site);
-        if let Some((function, arguments)) = name.split_once([' ', '\t'])
-            && function
-                .chars()
-                .all(|it| it.is_ascii_alphabetic() || it == '-')
-        {
-            let result = self.function(function, arguments, depth);
-            if let Some(result) = result {
-                return moved(&result, site);
-            }
-            let values = match function {
-                "if" => self.alternatives(arguments, depth),
-                _ => Vec::new(),
-            };
-            let hole = self.hole(written, site, "it is the result of a function of make");
-            if let Some(last) = self.out.holes.last_mut() {
-                last.values = values;
-            }
-            return hole;
-        }
-        let name = match name.contains('$') {
-            true => self.expand(&whole, depth + 1).as_str().to_owned(),
-            false => name.to_owned(),
-        };
-        let (name, change) = match name.split_once(':') {
-            Some((name, change)) => (name.to_owned(), change.split_once('=')),
-            None => (name, None),
-        };
-        if let Some(given) = self.given.get(&name) {
-            return moved(given, site);
-        }
-        let local = self.local.get(&name);
-        let Some(variable) = local.or_else(|| self.variables.get(&name)).cloned() else {
-            if self.skipped.contains(&name) {
-                return Text::empty(site.start);
-            }
-            let (reason, assumed) = match (&self.included, name.as_str()) {
-                (_, "CURDIR" | "PWD" | "HOME" | "MAKE" | "USER" | "*" | "?" | "+") => {
-                    ("make sets it".to_owned(), None)
-                }
-                (Some(file), _) => (format!("`{file}`, which is not read, may set it"), None),
-                (None, _) => (UNSET.to_owned(), Some("")),
-            };
-            let hole = self.hole(written, site, &reason);
-            if let Some(last) = self.out.holes.last_mut() {
-                last.assumed = assumed;
-            }
-            return hole;
-        };
-        if let Some(reason) = variable.unknown {
-            return self.hole(written, site, reason);
-        }
-        let value = match variable.is_expanded {
-            true => variable.value,
-            false => self.expand(&variable.value, depth + 1),
-        };
-        if !self.used.insert(name) {
-            self.out.shared.push(value.whole());
-        }
-        match change {
-            // `$(QEMU)` names itself, whatever makes its value unknown.
-            None if is_program_variable(written)
-                && value
-                    .hole_at(0)
-                    .is_some_and(|(end, _)| end == value.as_str().len()) =>
-            {
-                self.hole(written, site, "it is the output of a command")
-            }
-            None => value,
-            Some(_) if value.has_hole() => self.hole(written, site, "it is computed"),
-            Some((from, to)) => {
-                let (from, to) = match from.contains('%') {
-                    true => (from.to_owned(), to.to_owned()),
-                    false => (format!("%{from}"), format!("%{to}")),
-                };
-                moved(&substituted(value.as_str(), &from, &to), site)
-            }
-        }
-    }
-
-    fn hole(&mut self, written: &str, site: Span, reason: &str) -> Text {
-        let is_plain = |letter: char| !letter.is_whitespace() && !",=\"'".contains(letter);
-        let name = match written.find(|letter| !is_plain(letter)) {
-            None => written.to_owned(),
-            Some(length) => format!("{}…)", &written[..length]),
-        };
-        self.out.hole(&name, site, reason)
-    }
-
-    /// The values that `$(if …)` may have, if they are known.
-    fn alternatives(&mut self, arguments: &str, depth: usize) -> Vec<String> {
-        let mut parts = split_arguments(arguments, 3);
-        parts.resize(3, "");
-        let values = parts[1..].iter().map(|it| self.known(it, depth));
-        values.collect::<Option<_>>().unwrap_or_default()
-    }
-
-    /// The result of a function whose arguments are known.
-    fn function(&mut self, function: &str, arguments: &str, depth: usize) -> Option<String> {
-        let most = match function {
-            "or" | "and" | "call" => usize::MAX,
-            "addprefix" | "addsuffix" | "filter" | "filter-out" | "word" => 2,
-            "foreach" | "if" | "patsubst" | "subst" => 3,
-            _ => 1,
-        };
-        let parts = split_arguments(arguments, most);
-        if function == "foreach" {
-            let [name, list, body] = parts.as_slice() else {
-                return None;
-            };
-            let mut all = Vec::new();
-            for word in self.known(list, depth)?.split_whitespace() {
-                all.push(self.with([(name.trim().to_owned(), word.to_owned())], body, depth)?);
-            }
-            return Some(all.join(" "));
-        }
-        if function == "if" {
-            let condition = self.known(parts.first()?, depth)?;
-            let nth = if condition.trim().is_empty() { 2 } else { 1 };
-            return parts
-                .get(nth)
-                .map_or(Some(String::new()), |it| self.known(it, depth));
-        }
-        let known: Option<Vec<String>> = parts.iter().map(|it| self.known(it, depth)).collect();
-        let known = known?;
-        let known: Vec<&str> = known.iter().map(String::as_str).collect();
-        let each = |list: &str, change: &dyn Fn(&str) -> String| {
-            let words: Vec<String> = list.split_whitespace().map(change).collect();
-            Some(words.join(" "))
-        };
-        match (function, known.as_slice()) {
-            ("strip", [text]) => each(text, &str::to_owned),
-            ("subst", [from, to, text]) if !from.is_empty() => Some(text.replace(from, to)),
-            ("patsubst", [from, to, text]) => Some(substituted(text, from.trim(), to.trim())),
-            ("addprefix", [prefix, list]) => each(list, &|word| format!("{prefix}{word}")),
-            ("addsuffix", [suffix, list]) => each(list, &|word| format!("{word}{suffix}")),
-            ("notdir", [list]) => each(list, &|word| {
-                word.rsplit('/').next().unwrap_or(word).to_owned()
-            }),
-            ("dir", [list]) => each(list, &|word| {
-                word.rfind('/')
-                    .map_or("./".to_owned(), |at| word[..=at].to_owned())
-            }),
-            ("basename", [list]) => each(list, &|word| {
-                word.rsplit_once('.').map_or(word, |(it, _)| it).to_owned()
-            }),
-            ("filter" | "filter-out", [patterns, list]) => {
-                let fits = |word: &str| {
-                    let mut patterns = patterns.split_whitespace();
-                    patterns.any(|it| matches(&it.replace('%', "*"), word))
-                };
-                let words = list.split_whitespace();
-                let words = words.filter(|it| fits(it) == (function == "filter"));
-                Some(words.collect::<Vec<_>>().join(" "))
-            }
-            ("word", [nth, list]) => {
-                let nth = nth.trim().parse::<usize>().ok()?.checked_sub(1)?;
-                Some(list.split_whitespace().nth(nth).unwrap_or("").to_owned())
-            }
-            ("lastword", [list]) => Some(list.split_whitespace().last().unwrap_or("").to_owned()),
-            ("firstword", [list]) => Some(list.split_whitespace().next().unwrap_or("").to_owned()),
-            ("or", list) => {
-                let mut set = list.iter().filter(|it| !it.trim().is_empty());
-                Some((*set.next().unwrap_or(&"")).to_owned())
-            }
-            ("call", [name, values @ ..]) => {
-                let values = values.iter().enumerate();
-                let values = values.map(|(nth, it)| ((nth + 1).to_string(), (*it).to_owned()));
-                let body = format!("$({})", name.trim());
-                self.with(values.collect::<Vec<_>>(), &body, depth)
-            }
-            _ => None,
-        }
-    }
-
-    /// The known value of a text with further variables.
-    fn with(
-        &mut self,
-        values: impl IntoIterator<Item = (String, String)>,
-        body: &str,
-        depth: usize,
-    ) -> Option<String> {
-        let before = self.local.clone();
-        for (name, value) in values {
-            let variable = Variable {
-                value: moved(&value, Span::empty(0)),
-                is_expanded: true,
-                unknown: None,
-            };
-            self.local.insert(name, variable);
-        }
-        let value = self.known(body, depth);
-        self.local = before;
-        value
-    }
-
-    fn known(&mut self, text: &str, depth: usize) -> Option<String> {
-        let value = self.expand(&moved(text, Span::empty(0)), depth + 1);
-        (!value.has_hole()).then(|| value.as_str().to_owned())
-    }
-}
-
-/// The rules that are run to make a target.
-fn needed(rules: &[Rule], numbers: &HashMap<String, Vec<usize>>, target: &str) -> Vec<usize> {
-    let mut reached = HashSet::from([target]);
-    let mut open = vec![target];
-    let mut found = Vec::new();
-    while let Some(next) = open.pop() {
-        let of_target = numbers.get(next).into_iter().flatten();
-        for nth in of_target.copied() {
-            let needs = rules[nth].needs.iter().map(String::as_str);
-            open.extend(needs.filter(|need| reached.insert(need)));
-            found.push(nth);
-        }
-    }
-    found
-}
-
-/// The end of a line with those that continue it.
-fn end_of_line(file: &str, start: usize) -> usize {
-    let mut at = start;
-    loop {
-        let line = file[at..].find('\n').map_or(file.len(), |it| at + it);
-        let is_continued = file[at..line].trim_end_matches('\r').ends_with('\\');
-        at = (line + 1).min(file.len());
-        if !is_continued || at >= file.len() {
-            return at;
-        }
-    }
-}
-
-/// A text that stands at another place.
-fn moved(text: &str, place: Span) -> Text {
-    let mut moved = Text::empty(place.start);
-    moved.push_escape(text, place);
-    moved
-}
-
-/// Words of which those that fit a pattern are replaced.
-fn substituted(text: &str, from: &str, to: &str) -> String {
-    let (before, after) = from.split_once('%').unwrap_or((from, ""));
-    let pattern = from.replace('%', "*");
-    let change = |word: &str| match matches(&pattern, word) {
-        true => to.replace('%', &word[before.len()..word.len() - after.len()]),
-        false => word.to_owned(),
-    };
-    let words: Vec<String> = text.split_whitespace().map(change).collect();
-    words.join(" ")
-}
-
-/// The arguments of a function, separated by commas outside of parentheses; those of the last are its own.
-fn split_arguments(text: &str, most: usize) -> Vec<&str> {
-    let (mut depth, mut start, mut parts) = (0_usize, 0, Vec::new());
-    for (at, letter) in text.char_indices() {
-        match letter {
-            '(' | '{' => depth += 1,
-            ')' | '}' => depth = depth.saturating_sub(1),
-            ',' if depth == 0 && parts.len() + 1 < most => {
-                parts.push(&text[start..at]);
-                start = at + 1;
-            }
+        match shell.run(&line, &site) {
+            Err(failure) if names_qemu(line.as_str()) => return Err(failure),
             _ => {}
         }
     }
-    parts.push(&text[start..]);
-    parts
+    Ok(())
 }
 
-/// Length from an opening bracket to its closing one.
-fn closed(text: &str, open: char) -> usize {
-    let close = if open == '(' { ')' } else { '}' };
+/// The recipe without a variable that is right before a word of the shell's grammar, such as `$(Q)if`: it can only be
+/// empty or a prefix of make, since the shell would not find the end of the command otherwise.
+fn without_prefix(line: Text) -> Text {
+    let first = line.holes().next().filter(|(range, _)| range.start == 0);
+    let rest = first.map(|(range, _)| &line.as_str()[range.end..]);
+    let is_grammar = |rest: &str| {
+        let word = rest.split([' ', '\t']).next().unwrap_or_default();
+        ["if", "for", "while", "until", "case", "{"].contains(&word) || word.starts_with('(')
+    };
+    match rest.filter(|it| is_grammar(it)).map(str::len) {
+        Some(length) => line.part(line.as_str().len() - length..line.as_str().len()),
+        None => line,
+    }
+}
+
+impl<'f> Make<'f> {
+    /// Notes the assignments and recipes.
+    fn lines(&mut self) {
+        let (mut at, mut target) = (0, None);
+        let mut conditions: Vec<usize> = Vec::new();
+        let mut is_defining = false;
+        while at < self.file.len() {
+            let end = at + logical_length(&self.file[at..]);
+            let line = self.file[at..end].trim_end_matches(['\n', '\r']);
+            let range = at..at + line.len();
+            let start = at;
+            at = end;
+            let words = line.trim_start();
+            let first = words.split([' ', '\t', '(']).next().unwrap_or_default();
+            if is_defining {
+                is_defining = first != "endef";
+            } else if line.starts_with('\t') && target.is_some() {
+                self.recipes.push((range, target.unwrap_or_default()));
+            } else if matches!(first, "ifeq" | "ifneq" | "ifdef" | "ifndef") {
+                conditions.push(start);
+            } else if first == "endif" {
+                conditions.pop();
+            } else if first == "else" {
+                conditions
+                    .iter_mut()
+                    .next_back()
+                    .into_iter()
+                    .for_each(|it| *it = start);
+            } else if matches!(first, "include" | "-include" | "sinclude") {
+                self.included = Some(start);
+            } else if matches!(first, "define" | "undefine" | "unexport") {
+                is_defining = first == "define";
+                let name = words[first.len()..].split_whitespace().next();
+                name.into_iter().for_each(|it| self.change(it, start));
+            } else if !words.is_empty() && !words.starts_with('#') {
+                self.rule_or_assignment(range, conditions.last().copied(), &mut target);
+            }
+        }
+    }
+
+    fn change(&mut self, name: &'f str, at: usize) {
+        self.variables
+            .entry(name)
+            .or_default()
+            .changed
+            .get_or_insert(at);
+    }
+
+    fn rule_or_assignment(
+        &mut self,
+        range: Range<usize>,
+        condition: Option<usize>,
+        target: &mut Option<&'f str>,
+    ) {
+        let file = self.file;
+        let line = &file[range.clone()];
+        if let Some((name, operator, value)) = assignment(line) {
+            let value = range.start + value..range.end;
+            *target = None;
+            match operator {
+                Some(operator) => self
+                    .variables
+                    .entry(name)
+                    .or_default()
+                    .assigned
+                    .push(Assigned {
+                        operator,
+                        value,
+                        condition,
+                    }),
+                // The output of a command.
+                None => self.change(name, range.start),
+            }
+            return;
+        }
+        let Some((names, rest)) = line.split_once(':') else {
+            return;
+        };
+        *target = Some(names.split_whitespace().next().unwrap_or_default());
+        let rest_at = range.end - rest.len();
+        let rest = rest.trim_start_matches(':');
+        if let Some((name, _, _)) = assignment(rest.split(';').next().unwrap_or_default()) {
+            // A variable of the target.
+            self.change(name, range.start);
+        } else if let Some((_, recipe)) = rest.split_once(';') {
+            let start = range.end - recipe.len();
+            debug_assert!(start >= rest_at);
+            self.recipes
+                .push((start..range.end, target.unwrap_or_default()));
+        }
+    }
+
+    /// A text with the values of its variables. A recipe keeps its continued lines, and loses the marks before its command.
+    fn expanded(
+        &self,
+        shell: &mut Shell<'_>,
+        range: Range<usize>,
+        is_recipe: bool,
+        depth: usize,
+    ) -> Text {
+        let file = self.file;
+        let mut out = Text::empty(range.start);
+        let mut at = range.start;
+        if is_recipe {
+            at += file[range.clone()].len()
+                - file[range.clone()]
+                    .trim_start_matches(['\t', ' ', '@', '-', '+'])
+                    .len();
+        }
+        while at < range.end && out.as_str().len() <= MAX_LINE {
+            let rest = &file[at..range.end];
+            let plain = rest.find(['$', '\\']).unwrap_or(rest.len());
+            let plain = match is_recipe {
+                true => plain,
+                false => rest.find(['$', '\\', '#']).unwrap_or(rest.len()),
+            };
+            out.push_verbatim(file, Span::new(at, at + plain));
+            at += plain;
+            let rest = &rest[plain..];
+            let mut letters = rest.chars();
+            match (letters.next(), letters.next()) {
+                (None, _) | (Some('#'), _) => break,
+                (Some('$'), Some('$')) => {
+                    out.push_escape("$", Span::new(at, at + 2));
+                    at += 2;
+                }
+                (Some('$'), Some(next)) => {
+                    let length = match next {
+                        '(' => reference_length(rest, '(', ')'),
+                        '{' => reference_length(rest, '{', '}'),
+                        _ => 1 + next.len_utf8(),
+                    };
+                    let value = self.reference(shell, at..at + length, depth);
+                    out.push_part(&value, 0..value.as_str().len());
+                    at += length;
+                }
+                (Some('\\'), Some('\n')) if !is_recipe => {
+                    let blank = rest[2..].len() - rest[2..].trim_start_matches([' ', '\t']).len();
+                    out.push_escape(" ", Span::new(at, at + 2 + blank));
+                    at += 2 + blank;
+                }
+                (Some('\\'), Some('#')) if !is_recipe => {
+                    out.push_escape("#", Span::new(at, at + 2));
+                    at += 2;
+                }
+                (Some('\\'), Some('\n')) => {
+                    // Make takes the tab away.
+                    out.push_verbatim(file, Span::new(at, at + 2));
+                    at += 2 + usize::from(rest[2..].starts_with('\t'));
+                }
+                (Some('\\'), Some(next)) if next != '$' => {
+                    let length = 1 + next.len_utf8();
+                    out.push_verbatim(file, Span::new(at, at + length));
+                    at += length;
+                }
+                (Some(_), _) => {
+                    out.push_verbatim(file, Span::new(at, at + 1));
+                    at += 1;
+                }
+            }
+        }
+        out
+    }
+
+    /// The value of `$(NAME)`, or a hole.
+    fn reference(&self, shell: &mut Shell<'_>, range: Range<usize>, depth: usize) -> Text {
+        let text = &self.file[range.clone()];
+        let inner = text[1..]
+            .trim_start_matches(['(', '{'])
+            .trim_end_matches([')', '}']);
+        let place = Span::new(range.start, range.end);
+        let is_name = |it: char| it.is_ascii_alphanumeric() || "_.-".contains(it);
+        let is_variable = !inner.is_empty() && inner.chars().all(is_name);
+        let mut alternatives = Vec::new();
+        let reason = match is_variable {
+            false => "make computes it".to_owned(),
+            true => match self.value(shell, inner, range.start, depth, &mut alternatives) {
+                // A start is known by the name of a variable, and not by what computes its value.
+                Ok(value) if value.is_one_hole() => {
+                    let number = value.holes().next().map_or(0, |it| it.1);
+                    let inner = shell.holes.get(number as usize).cloned();
+                    let inner = inner.unwrap_or_default();
+                    alternatives = inner.alternatives;
+                    inner.reason
+                }
+                Ok(value) => {
+                    shell.note_use(place, Ok(value.as_str().chars().take(80).collect()));
+                    return value;
+                }
+                Err(reason) => reason,
+            },
+        };
+        if let Some(given) = shell.given(inner) {
+            let mut value = Text::empty(range.start);
+            value.push_escape(given, place);
+            return value;
+        }
+        shell.note_use(place, Err(reason.clone()));
+        let cut = text
+            .find([',', '=', '"', '\'', ' ', '\t', '\n'])
+            .unwrap_or(text.len());
+        let number = u32::try_from(shell.holes.len()).unwrap_or(u32::MAX);
+        shell.holes.push(Hole {
+            is_of_caller: reason == super::hole::UNSET,
+            is_stable: true,
+            fields: Fields::Split,
+            alternatives,
+            ..Hole::new(&text[..cut.max(1)], place, &reason)
+        });
+        let mut value = Text::empty(range.start);
+        value.push_hole(&text[..cut.max(1)], place, number);
+        value
+    }
+
+    fn value(
+        &self,
+        shell: &mut Shell<'_>,
+        name: &str,
+        at: usize,
+        depth: usize,
+        alternatives: &mut Vec<(Text, String)>,
+    ) -> Result<Text, String> {
+        let Some(variable) = self.variables.get(name) else {
+            return Err(match self.included {
+                Some(_) => "a makefile that is not read may set it".to_owned(),
+                None => super::hole::UNSET.to_owned(),
+            });
+        };
+        self.values.set(self.values.get() + 1);
+        if depth >= MAX_DEPTH || self.values.get() > MAX_VALUES {
+            return Err("its value is in too many variables".to_owned());
+        }
+        let changed = variable.changed.or(self.evaluates);
+        let first = variable.assigned.first().map_or(0, |it| it.value.start);
+        let is_set = |nth: usize, it: &Assigned| match nth {
+            0 => matches!(it.operator, Operator::Set | Operator::SetNow),
+            _ => it.operator == Operator::Append,
+        };
+        let mut list = variable.assigned.iter().enumerate();
+        let is_once = list.all(|(nth, it)| is_set(nth, it) && it.condition.is_none());
+        let is_included = self.included.is_some_and(|it| it > first);
+        if is_once && !is_included && changed.is_none() {
+            let mut value = Text::empty(at);
+            for (nth, it) in variable.assigned.iter().enumerate() {
+                if it.operator == Operator::SetNow && self.refers_ahead(it) {
+                    return Err("what it refers to is set later".to_owned());
+                }
+                if nth > 0 {
+                    value.push_escape(" ", Span::empty(it.value.start));
+                }
+                let part = self.expanded(shell, it.value.clone(), false, depth + 1);
+                value.push_part(&part, 0..part.as_str().len());
+            }
+            return Ok(value);
+        }
+        let mut base = Text::empty(at);
+        let mut before = None;
+        for it in variable.assigned.iter().take(MAX_ALTERNATIVES) {
+            let condition = match it.condition {
+                _ if it.operator == Operator::Default => format!("unless {name} is set"),
+                _ => format!("if line {} counts", shell.line(it.value.start)),
+            };
+            let text = self.expanded(shell, it.value.clone(), false, MAX_DEPTH);
+            let mut value = Text::empty(it.value.start);
+            let is_append = it.operator == Operator::Append;
+            if is_append {
+                value.push_part(&base, 0..base.as_str().len());
+                value.push_escape(" ", Span::empty(it.value.start));
+            }
+            value.push_part(&text, 0..text.as_str().len());
+            // A shell reads quotes, in which the rest may stand.
+            if it.condition.is_none() && !value.has_outside_holes(&['"', '\'', '\\']) {
+                base = value.clone();
+            }
+            match alternatives.last_mut() {
+                Some((last, _)) if is_append && before == Some(it.condition) => {
+                    last.push_escape(" ", Span::empty(it.value.start));
+                    last.push_part(&text, 0..text.as_str().len());
+                }
+                _ => alternatives.push((value, condition)),
+            }
+            before = Some(it.condition);
+        }
+        let line = shell.line(variable.assigned.last().map_or(0, |it| it.value.start));
+        let mut list = variable.assigned.iter();
+        let is_appended = list.any(|it| it.operator == Operator::Append);
+        if changed.is_some() || alternatives.len() > 1 && is_appended {
+            let name = format!("$({name})");
+            for (value, _) in alternatives {
+                let end = Span::empty(value.whole().end);
+                let mut hole = Hole::new(&name, end, "more may be appended");
+                hole.fields = Fields::Split;
+                value.push_escape(" ", end);
+                value.push_hole(&name, end, push(&mut shell.holes, hole));
+            }
+        }
+        if let Some(at) = changed {
+            return Err(format!("line {} may change it", shell.line(at)));
+        }
+        Err(match variable.assigned.as_slice() {
+            [one] if one.operator == Operator::Default => "the environment may set it".to_owned(),
+            _ => format!("line {line} sets it, and so does something else or a condition"),
+        })
+    }
+
+    /// True if a value has a variable that is assigned later.
+    fn refers_ahead(&self, assigned: &Assigned) -> bool {
+        let text = &self.file[assigned.value.clone()];
+        let names = text.split("$(").skip(1).chain(text.split("${").skip(1));
+        let mut names = names.filter_map(|it| it.split([')', '}']).next());
+        names.any(|name| {
+            let list = self.variables.get(name).map(|it| &it.assigned);
+            list.and_then(|it| it.last())
+                .is_some_and(|it| it.value.start > assigned.value.start)
+        })
+    }
+}
+
+/// The length of `$(…)` with what is within.
+fn reference_length(text: &str, open: char, close: char) -> usize {
     let mut depth = 0_usize;
     for (at, letter) in text.char_indices() {
-        depth += usize::from(letter == open);
-        if letter == close {
-            depth -= 1;
+        if letter == open {
+            depth += 1;
+        } else if letter == close {
+            depth = depth.saturating_sub(1);
             if depth == 0 {
                 return at + 1;
             }
@@ -758,17 +470,40 @@ fn closed(text: &str, open: char) -> usize {
     text.len()
 }
 
-/// The name, the operator and the start of the value of an assignment.
-fn assignment(file: &str, start: usize, end: usize) -> Option<(String, &'static str, usize)> {
-    let mut text = file.get(start..end)?;
-    for keyword in ["export ", "override ", "private "] {
-        text = text.strip_prefix(keyword).unwrap_or(text).trim_start();
+/// The length of a line with those that continue it.
+fn logical_length(text: &str) -> usize {
+    let mut length = 0;
+    for line in text.split_inclusive('\n') {
+        length += line.len();
+        let body = line.trim_end_matches(['\n', '\r']);
+        let slashes = body.len() - body.trim_end_matches('\\').len();
+        if slashes % 2 == 0 {
+            break;
+        }
     }
-    let length =
-        text.find(|letter: char| !letter.is_ascii_alphanumeric() && !"_.-".contains(letter))?;
-    let rest = text[length..].trim_start();
-    let operators = ["=", ":=", "::=", ":::=", "?=", "+=", "!="];
-    let operator = operators.into_iter().find(|it| rest.starts_with(it))?;
-    let value = rest[operator.len()..].trim_start();
-    (length > 0).then(|| (text[..length].to_owned(), operator, end - value.len()))
+    length
+}
+
+/// The name, the operator and the place of the value of an assignment. The operator `!=` has no value.
+fn assignment(line: &str) -> Option<(&str, Option<Operator>, usize)> {
+    let mut rest = line.trim_start();
+    for word in ["export ", "override ", "private "] {
+        rest = rest.strip_prefix(word).map_or(rest, str::trim_start);
+    }
+    let is_name = |it: char| it.is_ascii_alphanumeric() || "_.-".contains(it);
+    let end = rest.find(|it| !is_name(it)).filter(|it| *it > 0)?;
+    let (name, after) = rest.split_at(end);
+    let after = after.trim_start();
+    let all = [
+        (":::=", Some(Operator::SetNow)),
+        ("::=", Some(Operator::SetNow)),
+        (":=", Some(Operator::SetNow)),
+        ("?=", Some(Operator::Default)),
+        ("+=", Some(Operator::Append)),
+        ("!=", None),
+        ("=", Some(Operator::Set)),
+    ];
+    let (text, operator) = all.into_iter().find(|(text, _)| after.starts_with(text))?;
+    let value = after[text.len()..].trim_start_matches([' ', '\t']);
+    Some((name, operator, line.len() - value.len()))
 }

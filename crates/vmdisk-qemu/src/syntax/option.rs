@@ -254,7 +254,10 @@ fn is_unknown_word(word: &Text) -> bool {
         let mut between = ends.zip(starts.chain([text.len()]));
         between.any(|(start, end)| text[start..end].contains(['/', '.']))
     };
-    word.hole_at(0).is_some() && !is_path() || matches!(text, "..." | "[...]" | "…" | "[…]")
+    let is_open_option = text.starts_with('-') && word.has_hole();
+    is_open_option
+        || word.hole_at(0).is_some() && !is_path()
+        || matches!(text, "..." | "[...]" | "…" | "[…]")
 }
 
 /// True for a value that QEMU reads as JSON. Two braces are a placeholder.
@@ -304,6 +307,21 @@ fn loose(word: &Text) -> WrittenOption {
     }
 }
 
+/// The properties of a JSON object. If it is not valid, they are unknown, and there is a fault.
+fn json_object(value: &Text, file: &str, faults: &mut Vec<Fault>) -> Option<Properties> {
+    match json_text::object(value, file) {
+        Ok(properties) => Some(properties),
+        Err(fault) => {
+            let mut fault = Fault::not_json(fault);
+            if has_lost_quotes(value, file) {
+                fault.help = UNQUOTED.to_owned();
+            }
+            faults.push(fault);
+            None
+        }
+    }
+}
+
 /// The options of a command line, and the parts that start like JSON but are not valid.
 pub(crate) fn options(
     arguments: &[Text],
@@ -315,7 +333,7 @@ pub(crate) fn options(
     let filled = arguments.iter().rposition(|word| !word.as_str().is_empty());
     let mut has_empty = false;
     // `ps` prints no quotes.
-    let is_unquoted = !file.contains(['\'', '"', '\\', '$']);
+    let is_unquoted = || !file.contains(['\'', '"', '\\', '$']);
     let mut arguments = arguments.iter().enumerate();
     while let Some((nth, word)) = arguments.next() {
         let text = word.as_str();
@@ -333,8 +351,17 @@ pub(crate) fn options(
             }
             continue;
         }
+        if text.starts_with('-') && word.has_hole() {
+            options.push(loose(word))?;
+            // It may be the value.
+            let next = arguments.clone().next();
+            if next.is_some_and(|(_, next)| !next.as_str().starts_with('-')) {
+                arguments.next();
+            }
+            continue;
+        }
         let Some(name) = text.strip_prefix('-').filter(|name| !name.is_empty()) else {
-            if is_unquoted && options.goes_on_with(text) {
+            if options.goes_on_with(text) && is_unquoted() {
                 options.extend_last(word.whole());
                 continue;
             }
@@ -356,17 +383,7 @@ pub(crate) fn options(
         }
         let properties = match (&value, implied_key(name)) {
             (Some(value), Some(_)) if is_json(value.as_str()) => {
-                match json_text::object(value, file) {
-                    Ok(properties) => Some(properties),
-                    Err(fault) => {
-                        let mut fault = Fault::not_json(fault);
-                        if has_lost_quotes(value, file) {
-                            fault.help = UNQUOTED.to_owned();
-                        }
-                        faults.push(fault);
-                        None
-                    }
-                }
+                json_object(value, file, &mut faults)
             }
             (Some(value), Some(implied)) => Some(pairs::pairs(value, implied)),
             (Some(value), None) if SHORT_DRIVES.contains(&name) => Some(pairs::file_name(value)),

@@ -4,11 +4,40 @@ use vmdisk_model::Architecture;
 
 use super::text::Text;
 
+/// Options that distinguish a command line of QEMU from other text.
+const TELLING: [&str; 9] = [
+    "-blockdev",
+    "-drive",
+    "-device",
+    "-hda",
+    "-cdrom",
+    "-machine",
+    "-nodefaults",
+    "-object",
+    "-accel",
+];
+
+/// True for an option that only QEMU has.
+pub(super) fn is_telling(word: &str) -> bool {
+    let double = word.strip_prefix('-').filter(|rest| rest.starts_with('-'));
+    TELLING.contains(&double.unwrap_or(word))
+}
+
 /// True if the word names a QEMU that runs whole machines.
 pub(crate) fn is_program(word: &str) -> bool {
     let name = program_name(word);
-    // A comma is of the list of another language.
-    name.starts_with("qemu-system-") && !name.ends_with(',') || is_kvm(word)
+    // A comma is of the list of another language, and a colon of a message of QEMU.
+    name.starts_with("qemu-system-") && !name.ends_with([',', ':']) || is_kvm(word)
+}
+
+/// True if the word names a program of QEMU that opens disks: a machine or a storage daemon.
+pub fn is_qemu(word: &str) -> bool {
+    is_program(word) || program_name(word) == "qemu-storage-daemon"
+}
+
+/// True for arguments that ask QEMU for its version or a list, after which it ends.
+pub fn asks(arguments: &[impl AsRef<str>]) -> bool {
+    only_asks(arguments.iter().map(AsRef::as_ref))
 }
 
 /// The file name of a program. For `${NAME:-PROGRAM}`, this is the file name of the default.
@@ -43,6 +72,11 @@ fn variable_name(word: &str) -> Option<&str> {
     (!name.is_empty() && name.bytes().all(is_name)).then_some(name)
 }
 
+/// True for a word that an engine of templates fills in.
+pub(super) fn is_placeholder(word: &str) -> bool {
+    word.starts_with("{{") || word.starts_with('@')
+}
+
 /// True if the word names a QEMU that enables KVM automatically.
 pub(crate) fn is_kvm(word: &str) -> bool {
     matches!(program_name(word), "qemu-kvm" | "kvm")
@@ -61,6 +95,22 @@ pub(super) fn is_program_variable(word: &str) -> bool {
             .is_some_and(|rest| suffixes.contains(&rest))
 }
 
+/// True for a text with a program of QEMU, or with any name of QEMU, such as that of a variable.
+pub(super) fn names_qemu(text: &str) -> bool {
+    text.to_ascii_lowercase().contains("qemu") || names_program(text)
+}
+
+/// True for a text with a program of QEMU as a word.
+pub(super) fn names_program(text: &str) -> bool {
+    let is_end = |letter: char| letter.is_whitespace() || "\"'`,[](){}=;&|@".contains(letter);
+    text.split(is_end).any(is_program)
+}
+
+/// True for the program of a storage daemon.
+pub(super) fn is_storage_daemon(word: &str) -> bool {
+    program_name(word) == "qemu-storage-daemon"
+}
+
 /// The instruction set that a program emulates, if its name says so.
 pub(crate) fn architecture(program: &str) -> Option<Architecture> {
     Some(match program_name(program).strip_prefix("qemu-system-")? {
@@ -70,26 +120,10 @@ pub(crate) fn architecture(program: &str) -> Option<Architecture> {
     })
 }
 
-/// True for a command that runs a program with options, or with words that may be options.
-pub(super) fn runs(words: &[Text], is_program: fn(&str) -> bool) -> bool {
-    let Some(at) = words.iter().position(|word| is_program(word.as_str())) else {
-        return false;
-    };
-    let mut arguments = words[at + 1..].iter();
-    if only_asks(arguments.clone().map(|word| match word.has_hole() {
-        true => "",
-        false => word.as_str(),
-    })) {
-        return false;
-    }
-    let is_first = at == 0 || at == 1 && matches!(words[0].as_str(), "exec" | "sudo");
-    let is_certain = is_first && !words[at].as_str().starts_with('$');
-    arguments.any(|word| {
-        let hole = word.hole_at(0).map(|_| word.as_str());
-        word.as_str().starts_with('-')
-            || is_certain && hole.is_some()
-            || is_first && hole.is_some_and(|name| name.contains("[@]"))
-    })
+/// True for words from a program on that have an option, or a word that may be some.
+pub(super) fn may_start(words: &[Text]) -> bool {
+    let mut arguments = words.iter().skip(1);
+    arguments.any(|word| word.as_str().starts_with(['-', '{']) || word.hole_at(0).is_some())
 }
 
 /// True for arguments that ask QEMU for its version or a list, after which it ends.
@@ -106,7 +140,11 @@ pub(super) fn only_asks<'a>(arguments: impl Iterator<Item = &'a str>) -> bool {
     false
 }
 
-/// True for a command that runs QEMU, or a variable that is named so.
-pub(super) fn is_start(words: &[Text]) -> bool {
-    runs(words, is_program) || runs(words, is_program_variable)
+/// True for words of which the first is a variable that is named after QEMU.
+pub(super) fn is_start_of_variable(words: &[Text]) -> bool {
+    let mut first = words.iter().take(1);
+    first.any(|it| {
+        let is_open = it.has_hole() || is_placeholder(it.as_str());
+        is_open && is_program_variable(it.as_str())
+    }) && may_start(words)
 }

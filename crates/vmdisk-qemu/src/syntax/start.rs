@@ -4,6 +4,7 @@ use vmdisk_source::Span;
 
 use super::folder::Folder;
 use super::hole::{Hole, mark};
+use super::made_image::MadeImage;
 use super::placeholders::Placeholders;
 use super::text::Text;
 
@@ -35,6 +36,8 @@ pub(crate) struct Words {
     pub(crate) arguments: Vec<Text>,
     /// The words after each `qemu-storage-daemon` in the same text.
     pub(crate) daemons: Vec<Vec<Text>>,
+    /// The images that the same text makes.
+    pub(crate) made: Vec<MadeImage>,
     /// Expansions without a known value.
     pub(crate) holes: Vec<Hole>,
     /// Text that stands in several places of the command line.
@@ -51,6 +54,7 @@ impl Words {
             program,
             arguments,
             daemons: Vec::new(),
+            made: Vec::new(),
             holes: Vec::new(),
             shared: Vec::new(),
             start: Start::default(),
@@ -89,19 +93,6 @@ pub struct Start {
     pub is_default: bool,
     /// Where the script runs it.
     pub folder: Folder,
-}
-
-/// Removes the words before the program: variables, `exec`, `sudo`, `numactl`.
-pub(super) fn from_program(
-    form: CommandLineForm,
-    mut words: Vec<Text>,
-    is_program: fn(&str) -> bool,
-) -> Words {
-    match words.iter().position(|word| is_program(word.as_str())) {
-        Some(at) => {
-            let arguments = words.split_off(at + 1);
-            Words::new(form, words.pop(), arguments)
-        }
-        None => Words::new(form, None, words),
-    }
+    /// True if it is another start once more, with text that only counts under the last condition.
+    pub is_part: bool,
 }

@@ -74,12 +74,7 @@ impl Text {
         {
             last.source.end = span.end;
         } else {
-            self.pieces.push(Piece {
-                at: self.value.len(),
-                source: span,
-                is_verbatim: true,
-                hole: None,
-            });
+            self.add(span, true, None);
         }
         self.value.push_str(bytes);
     }
@@ -98,13 +93,21 @@ impl Text {
         if value.is_empty() {
             return;
         }
+        self.add(source, false, hole);
+        self.value.push_str(value);
+    }
+
+    fn add(&mut self, source: Span, is_verbatim: bool, hole: Option<u32>) {
+        if self.pieces.is_empty() {
+            // Most texts have one piece, and there are many of them.
+            self.pieces.reserve_exact(1);
+        }
         self.pieces.push(Piece {
             at: self.value.len(),
             source,
-            is_verbatim: false,
+            is_verbatim,
             hole,
         });
-        self.value.push_str(value);
     }
 
     /// The holes of the text, each with its range and its number.
@@ -114,6 +117,13 @@ impl Text {
             let end = self.pieces.get(nth + 1);
             Some((piece.at..end.map_or(self.value.len(), |next| next.at), hole))
         })
+    }
+
+    /// Gives each hole another number.
+    pub(crate) fn number_holes(&mut self, mut number: impl FnMut(u32) -> u32) {
+        for piece in &mut self.pieces {
+            piece.hole = piece.hole.map(&mut number);
+        }
     }
 
     /// True if a part of the text is unknown.
@@ -171,24 +181,23 @@ impl Text {
         }
     }
 
-    /// Appends a part of another text as the decoded text at `place`.
-    pub(crate) fn push_moved(&mut self, other: &Text, range: Range<usize>, place: Span) {
-        let mut at = range.start;
-        for (hole, number) in other.holes() {
-            if hole.start >= at && hole.end <= range.end {
-                self.push_escape(&other.value[at..hole.start], place);
-                self.push_hole(&other.value[hole.clone()], place, number);
-                at = hole.end;
-            }
-        }
-        self.push_escape(&other.value[at..range.end], place);
-    }
-
     /// A part as a separate text.
     pub(crate) fn part(&self, range: Range<usize>) -> Text {
         let mut part = Text::empty(self.span(range.start..range.start).start);
         part.push_part(self, range);
         part
+    }
+
+    /// True for a text that is one hole.
+    pub(super) fn is_one_hole(&self) -> bool {
+        self.hole_at(0)
+            .is_some_and(|(end, _)| end == self.value.len())
+    }
+
+    /// True if one of these letters is written outside of holes.
+    pub(super) fn has_outside_holes(&self, letters: &[char]) -> bool {
+        let mut found = self.value.match_indices(letters);
+        found.any(|(at, _)| self.hole_at(at).is_none())
     }
 
     /// Number of the piece that holds the byte at `offset`.
@@ -243,6 +252,15 @@ impl Text {
     pub(crate) fn whole(&self) -> Span {
         self.span(0..self.value.len())
     }
+}
+
+/// The last boundary of a letter that is not after `at`.
+pub(super) fn floor_char_boundary(text: &str, at: usize) -> usize {
+    let at = at.min(text.len());
+    let mut downwards = (0..=at).rev();
+    downwards
+        .find(|it| text.is_char_boundary(*it))
+        .unwrap_or_default()
 }
 
 #[cfg(test)]

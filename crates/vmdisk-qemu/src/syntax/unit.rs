@@ -1,57 +1,70 @@
-//! The commands of a systemd unit with the values of its variables.
+//! The commands of a systemd unit: their words, and the literal values of `Environment=`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use vmdisk_source::Span;
 
+use super::expand::Splitting;
 use super::folder::Folder;
-use super::hole::{Decisions, Evaluated, UNSET};
-use super::shell_state::{PLACE, Shell, Value, literal};
-use super::shell_words::{Quoting, commands};
+use super::hole::{Fields, Hole, UNSET};
+use super::script::{Shell, Site};
 use super::text::Text;
 use crate::failure::ReadFailure;
+use crate::limits::Counted;
 
-/// The commands of `ExecStart=`.
-pub(super) fn evaluate(
-    file: &str,
-    given: &BTreeMap<String, String>,
-    decisions: &Decisions,
-) -> Result<Evaluated, ReadFailure> {
+/// Reads the commands of `ExecStart=`.
+pub(super) fn read(file: &str, shell: &mut Shell<'_>) -> Result<(), ReadFailure> {
+    // Without `WorkingDirectory=`, a service runs in `/`, and that of a user in the user's home.
     let mut unit = Unit {
-        variables: HashMap::new(),
-        file_of_variables: None,
-        given,
         folder: Folder::Unknown,
-        out: Evaluated::default(),
+        ..Unit::default()
     };
+    let mut commands: Vec<Vec<Text>> = Vec::new();
     let settings = settings(file);
     for (key, value) in &settings {
         match *key {
-            "Environment" => unit.environment(file, *value)?,
-            "EnvironmentFile" => unit.file_of_variables = value.slice(file).map(str::to_owned),
-            // Without it, a service runs in `/`, and that of a user in the user's home.
-            "WorkingDirectory" => unit.folder = folder(value.slice(file).unwrap_or_default()),
+            "Environment" => {
+                for word in words(file, *value)? {
+                    if let Some((name, _)) = word.as_str().split_once('=') {
+                        let value = word.part(name.len() + 1..word.as_str().len());
+                        unit.variables.insert(name.to_owned(), value);
+                    }
+                }
+            }
+            "EnvironmentFile" => unit.file = value.slice(file).map(str::to_owned),
+            "WorkingDirectory" => {
+                let path = value
+                    .slice(file)
+                    .unwrap_or_default()
+                    .trim_start_matches('-');
+                unit.folder = match path.starts_with('/') && !path.contains('%') {
+                    true => Folder::Known(path.to_owned()),
+                    false => Folder::Unknown,
+                };
+            }
             _ => {}
         }
     }
-    let mut commands = Vec::new();
     for (_, value) in settings.iter().filter(|(key, _)| *key == "ExecStart") {
         // An empty value takes back those before it.
         if value.is_empty() {
             commands.clear();
         }
-        commands.extend(unit.commands(file, *value)?);
+        let is_separator = |word: &Text| word.as_str() == ";" && word.whole().len() == 1;
+        let words = words(file, *value)?;
+        commands.extend(words.split(is_separator).map(<[Text]>::to_vec));
     }
-    Ok(unit.run(commands, decisions))
-}
-
-/// The folder of `WorkingDirectory=`, which may have a mark and specifiers.
-fn folder(value: &str) -> Folder {
-    let path = value.trim_start_matches('-');
-    match path.starts_with('/') && !path.contains('%') {
-        true => Folder::Known(path.to_owned()),
-        false => Folder::Unknown,
+    for written in commands.iter().filter(|it| !it.is_empty()) {
+        let words = unit.command(shell, written);
+        let site = Site {
+            at: written[0].whole().start,
+            folder: unit.folder.clone(),
+            ..Site::default()
+        };
+        shell.reason = Some("systemd or its environment sets it");
+        shell.command(&site, &HashMap::new(), words)?;
     }
+    Ok(())
 }
 
 /// The settings with their values, which may continue on further lines.
@@ -65,17 +78,15 @@ fn settings(file: &str) -> Vec<(&str, Span)> {
         {
             let at = start + line.len() - value.len();
             end = at + value_length(&file[at..]);
-            found.push((
-                key.trim(),
-                Span::new(at, at + file[at..end].trim_end().len()),
-            ));
+            let span = Span::new(at, at + file[at..end].trim_end().len());
+            found.push((key.trim(), span));
         }
         start += line.len();
     }
     found
 }
 
-/// Length of a unit's value: to the end of its line, including lines joined by a backslash.
+/// Length of a value: to the end of its line, including lines joined by a backslash.
 fn value_length(text: &str) -> usize {
     let mut length = 0;
     let mut goes_on = true;
@@ -90,106 +101,109 @@ fn value_length(text: &str) -> usize {
     length
 }
 
-struct Unit<'g> {
-    variables: HashMap<String, Text>,
-    file_of_variables: Option<String>,
-    given: &'g BTreeMap<String, String>,
-    folder: Folder,
-    out: Evaluated,
+/// The words of a value: quotes, and escapes as in C.
+fn words(file: &str, value: Span) -> Result<Vec<Text>, ReadFailure> {
+    let mut found = Vec::new();
+    let mut counted = Counted::default();
+    let (mut word, mut quote): (Option<Text>, Option<char>) = (None, None);
+    let mut at = value.start;
+    while let Some(letter) = file[at..value.end].chars().next() {
+        let rest = &file[at..value.end];
+        let mut length = letter.len_utf8();
+        let escaped = escape(rest);
+        if quote == Some(letter) {
+            quote = None;
+        } else if let Some((text, size)) = &escaped {
+            length = *size;
+            let place = Span::new(at, at + length);
+            word.get_or_insert_with(|| Text::empty(at))
+                .push_escape(text, place);
+        } else if quote.is_none() && (letter.is_whitespace() || rest.starts_with("\\\n")) {
+            if letter == '\\' {
+                length = 2 + comments_length(&rest[2..]);
+            }
+            counted.word(at)?;
+            found.extend(word.take());
+        } else if quote.is_none() && matches!(letter, '\'' | '"') {
+            word.get_or_insert_with(|| Text::empty(at));
+            quote = Some(letter);
+        } else {
+            let place = Span::new(at, at + length);
+            word.get_or_insert_with(|| Text::empty(at))
+                .push_verbatim(file, place);
+        }
+        at += length;
+    }
+    if let Some(word) = word.as_mut().filter(|_| quote.is_some()) {
+        word.mark_unclosed();
+    }
+    found.extend(word);
+    Ok(found)
 }
 
-impl Unit<'_> {
-    fn environment(&mut self, file: &str, value: Span) -> Result<(), ReadFailure> {
-        for word in commands(file, value, Quoting::Unit)?.into_iter().flatten() {
-            if let Some((name, _)) = word.as_str().split_once('=') {
-                let value = word.part(name.len() + 1..word.as_str().len());
-                let value = self.expand(&value);
-                self.variables.insert(name.to_owned(), value);
-            }
-        }
-        Ok(())
-    }
+/// The length of comments between the lines of a value.
+fn comments_length(text: &str) -> usize {
+    let is_comment = |line: &&str| line.trim_start().starts_with(['#', ';']);
+    text.split_inclusive('\n')
+        .take_while(is_comment)
+        .map(str::len)
+        .sum()
+}
 
-    /// The commands of a value of `ExecStart=`, which a word `;` separates.
-    fn commands(&mut self, file: &str, value: Span) -> Result<Vec<Vec<Text>>, ReadFailure> {
-        let mut found = Vec::new();
-        let words = commands(file, value, Quoting::Unit)?;
-        let words: Vec<Text> = words.into_iter().flatten().collect();
-        let is_separator = |word: &Text| word.as_str() == ";" && word.whole().len() == 1;
-        for written in words.split(is_separator) {
-            let Some(first) = written.first() else {
-                continue;
-            };
-            let text = first.as_str();
-            let program = text.trim_start_matches(['-', '@', ':', '+', '!']);
-            let marks = &text[..text.len() - program.len()];
-            let mut words = Vec::new();
-            for (nth, word) in written.iter().enumerate() {
-                match nth {
-                    0 => words.push(self.expand(&word.part(marks.len()..text.len()))),
-                    // The name that the program sees itself by.
-                    1 if marks.contains('@') => {}
-                    _ if word.as_str() == "\\;" => words.push(word.part(1..2)),
-                    _ if marks.contains(':') => words.push(word.clone()),
-                    _ => words.extend(self.words(word)),
-                }
-            }
-            found.push(words);
-        }
-        Ok(found)
+/// The text of an escape, and its length.
+fn escape(text: &str) -> Option<(String, usize)> {
+    if text.starts_with("%%") {
+        return Some(("%".to_owned(), 2));
     }
+    let value = match text.strip_prefix('\\')?.chars().next()? {
+        'n' => "\n",
+        't' => "\t",
+        'r' => "\r",
+        's' => " ",
+        '\\' => "\\",
+        '"' => "\"",
+        '\'' => "'",
+        'x' => {
+            let code = u8::from_str_radix(text.get(2..4)?, 16)
+                .ok()
+                .filter(u8::is_ascii)?;
+            return Some((char::from(code).to_string(), 4));
+        }
+        _ => return None,
+    };
+    Some((value.to_owned(), 2))
+}
 
-    /// Runs commands as a shell does, so that `sh -c` is a script, with the variables of the unit.
-    fn run(mut self, commands: Vec<Vec<Text>>, decisions: &Decisions) -> Evaluated {
-        let mut shell = Shell {
-            decisions: decisions.clone(),
-            given: self.given.clone(),
-            out: std::mem::take(&mut self.out),
-            stays: self.folder == Folder::Unchanged,
-            read_file: self.file_of_variables,
-            exported: self.variables.keys().cloned().collect(),
-            ..Shell::default()
-        };
-        for (name, value) in self.variables {
-            shell.variables.insert(name, Value::word(value));
-        }
-        for words in commands {
-            match &self.folder {
-                Folder::Unchanged => {}
-                Folder::Known(folder) => shell.set_word(PLACE, literal(folder)),
-                Folder::Unknown => shell.lose_folder(),
-            }
-            shell.run(words);
-        }
-        shell.out
-    }
+#[derive(Default)]
+struct Unit {
+    variables: HashMap<String, Text>,
+    /// The file of variables.
+    file: Option<String>,
+    folder: Folder,
+}
 
-    /// The words of one word: `$NAME` alone stands for any number of them.
-    fn words(&mut self, word: &Text) -> Vec<Text> {
-        let text = word.as_str();
-        let name = text.strip_prefix('$').unwrap_or_default();
-        let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-        if name.is_empty() || !name.chars().all(is_name) {
-            return vec![self.expand(word)];
-        }
-        let value = self.value(name, text, word.whole());
-        if value.has_hole() {
-            return vec![value];
-        }
+impl Unit {
+    /// The words of a command without the marks of systemd.
+    fn command(&self, shell: &mut Shell<'_>, written: &[Text]) -> Vec<Text> {
+        let text = written[0].as_str();
+        let marks = text.len() - text.trim_start_matches(['-', '@', ':', '+', '!']).len();
+        let has_mark = |mark: char| text[..marks].contains(mark);
         let mut words = Vec::new();
-        let mut at = 0;
-        for part in value.as_str().split_inclusive(char::is_whitespace) {
-            let length = part.trim_end().len();
-            if length > 0 {
-                words.push(value.part(at..at + length));
+        for (nth, word) in written.iter().enumerate() {
+            match nth {
+                0 => words.extend(self.expand(shell, &word.part(marks..text.len()))),
+                // The name that the program sees itself by.
+                1 if has_mark('@') => {}
+                _ if word.as_str() == "\\;" => words.push(word.part(1..2)),
+                _ if has_mark(':') => words.push(word.clone()),
+                _ => words.extend(self.expand(shell, word)),
             }
-            at += part.len();
         }
         words
     }
 
-    /// A word with the values of `${NAME}`; what systemd fills in is unknown.
-    fn expand(&mut self, word: &Text) -> Text {
+    /// A word with the values of `${NAME}`, which are one word, and of `$NAME`, which may be several.
+    fn expand(&self, shell: &mut Shell<'_>, word: &Text) -> Vec<Text> {
         let text = word.as_str();
         let mut out = Text::empty(word.whole().start);
         let mut at = 0;
@@ -197,58 +211,96 @@ impl Unit<'_> {
             let start = at + found;
             let rest = &text[start..];
             out.push_part(word, at..start);
+            let is_name = |it: char| it.is_ascii_alphanumeric() || it == '_';
+            let length = rest[1..]
+                .find(|it| !is_name(it))
+                .map_or(rest.len(), |it| it + 1);
+            // A percent sign that was written as two is text.
+            let is_specifier =
+                rest.starts_with('%') && length > 1 && word.span(start..start + 1).len() == 1;
             let close = rest.find('}').filter(|_| rest.starts_with("${"));
-            let letter = rest[1..].chars().next().filter(char::is_ascii_alphabetic);
             at = start + close.map_or(1, |close| close + 1);
             if let Some(close) = close {
-                let site = word.span(start..at);
-                let value = self.value(&rest[2..close], &rest[..=close], site);
-                out.push_moved(&value, 0..value.as_str().len(), site);
+                let value = self.value(shell, &rest[2..close], word, start..at);
+                out.push_part(&value, 0..value.as_str().len());
             } else if rest.starts_with("$$") {
                 at = start + 2;
                 out.push_escape("$", word.span(start..at));
-            } else if rest.starts_with('%') && letter.is_some() && is_written(word, start) {
+            } else if rest.starts_with('$') && start == 0 && length > 1 && length == text.len() {
+                let value = self.value(shell, &rest[1..], word, 0..text.len());
+                return value_words(value);
+            } else if is_specifier {
                 at = start + 2;
-                let hole = self
-                    .out
-                    .hole(&rest[..2], word.span(start..at), "systemd sets it");
-                out.push_part(&hole, 0..2);
+                push_hole(shell, &mut out, word, start..at, "systemd sets it");
             } else {
                 out.push_part(word, start..at);
             }
         }
         out.push_part(word, at..text.len());
-        out
+        vec![out]
     }
 
-    fn value(&mut self, name: &str, written: &str, site: Span) -> Text {
-        let value = self.find(name, written, site);
-        self.out.note_use(site, std::slice::from_ref(&value));
-        value
-    }
-
-    fn find(&mut self, name: &str, written: &str, site: Span) -> Text {
-        if let Some(given) = self.given.get(name) {
-            let mut text = Text::empty(site.start);
-            text.push_escape(given, site);
-            return text;
-        }
-        if let Some(value) = self.variables.get(name) {
-            return value.clone();
-        }
-        let (reason, assumed) = match &self.file_of_variables {
-            Some(file) => (format!("`{file}`, which is not read, may set it"), None),
-            None => (UNSET.to_owned(), Some("")),
+    fn value(
+        &self,
+        shell: &mut Shell<'_>,
+        name: &str,
+        word: &Text,
+        range: std::ops::Range<usize>,
+    ) -> Text {
+        let place = word.span(range.clone());
+        let known = self
+            .variables
+            .get(name)
+            .filter(|it| !it.as_str().contains(['$', '%']));
+        let given = || {
+            let mut value = Text::empty(place.start);
+            value.push_escape(shell.given(name)?, place);
+            Some(value)
         };
-        let hole = self.out.hole(written, site, reason);
-        if let Some(last) = self.out.holes.last_mut() {
-            last.assumed = assumed;
+        if let Some(value) = known
+            .filter(|_| self.file.is_none())
+            .cloned()
+            .or_else(given)
+        {
+            shell.note_use(place, Ok(value.as_str().to_owned()));
+            return value;
         }
-        hole
+        let reason = match &self.file {
+            Some(file) => format!("`{file}`, which is not read, may set it"),
+            None => UNSET.to_owned(),
+        };
+        shell.note_use(place, Err(reason.clone()));
+        let mut out = Text::empty(place.start);
+        push_hole(shell, &mut out, word, range, &reason);
+        if let Some(hole) = shell.holes.last_mut() {
+            (hole.is_of_caller, hole.is_stable, hole.fields) =
+                (self.file.is_none(), true, Fields::Split);
+        }
+        out
     }
 }
 
-/// True for a percent sign that is not written as two.
-fn is_written(word: &Text, at: usize) -> bool {
-    word.span(at..at + 1).len() == 1
+fn push_hole(
+    shell: &mut Shell<'_>,
+    out: &mut Text,
+    word: &Text,
+    range: std::ops::Range<usize>,
+    reason: &str,
+) {
+    let name = &word.as_str()[range.clone()];
+    let place = word.span(range);
+    let number = u32::try_from(shell.holes.len()).unwrap_or(u32::MAX);
+    shell.holes.push(Hole::new(name, place, reason));
+    out.push_hole(name, place, number);
+}
+
+/// The words of a value without quotes.
+fn value_words(value: Text) -> Vec<Text> {
+    if value.has_hole() {
+        return vec![value];
+    }
+    let mut fields = Splitting::default();
+    fields.split(&value);
+    fields.end();
+    fields.words
 }

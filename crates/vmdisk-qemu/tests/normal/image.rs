@@ -23,7 +23,7 @@ fn alone(image: &mut Image) {
         *format = Format::Fat;
     }
     // How it was made, and what is passed in by whoever starts QEMU.
-    (image.creation, image.fd_group) = (None, None);
+    (image.creation, image.made_as, image.fd_group) = (None, None, None);
     if let Protocol::Nvme(source) = &mut image.protocol {
         source.managed = None;
     }

@@ -13,7 +13,6 @@ pub(crate) type Change = fn(&mut Disk);
 pub(crate) fn options(target: &str) -> Options {
     Options {
         target: target.parse().expect("the tests name targets that exist"),
-        ..Options::default()
     }
 }
 

@@ -47,16 +47,16 @@ fn what_a_target_lacks_is_refused_with_the_version_that_has_it() {
 fn what_cannot_be_written_is_refused_at_its_field() {
     use DiskField as F;
     let cases: &[(DiskField, &str, Change)] = &[
-        (F::Queues, "1025 queues", |disk| {
+        (F::Queues, "expected 1 to 1024, found 1025", |disk| {
             disk.frontend.queues = Some(1025)
         }),
-        (F::QueueSize, "a queue of 2048", |disk| {
+        (F::QueueSize, "found 2048", |disk| {
             disk.frontend.queue_size = Some(2048)
         }),
-        (F::QueueSize, "a queue of 100", |disk| {
+        (F::QueueSize, "found 100", |disk| {
             disk.frontend.queue_size = Some(100)
         }),
-        (F::LogicalBlockSize, "1000 bytes", |disk| {
+        (F::LogicalBlockSize, "found 1000", |disk| {
             disk.frontend.logical_block_size = Some(1000);
         }),
         (

@@ -1,9 +1,8 @@
-//! Old targets, other machines, and the other style.
+//! Old targets, other machines, and controllers.
 
 use vmdisk_model::*;
-use vmdisk_qemu::{Options, Style, write};
 
-use super::{disks, line, options, problems, virtio};
+use super::{disks, line, problems, virtio};
 
 #[test]
 fn an_old_target_gets_the_key_value_form_where_it_has_no_json() {
@@ -149,46 +148,5 @@ fn machines_differ_in_how_virtio_is_reached_and_in_what_they_have() {
             "qemu=10.0",
         );
         assert!(found[0].to_string().contains(message), "{found:?}");
-    }
-}
-
-#[test]
-fn libvirts_style_numbers_from_the_last_disk_and_drops_raw_nodes_where_libvirt_does() {
-    let mut qcow2 = Disk::new(
-        Frontend::new("vdb", TargetBus::Virtio),
-        Image::file("/srv/b.qcow2", Format::Qcow2),
-    );
-    qcow2.frontend.serial = Some("a b".to_owned());
-    let scsi = Disk::new(
-        Frontend::new("sda", TargetBus::Scsi),
-        Image::host_device("/dev/vg0/c"),
-    );
-    let mut domain = disks([qcow2, scsi, virtio("vda")]);
-    domain.controllers.push(Controller::virtio_scsi(0));
-    let text = |target: &str| {
-        let options = Options {
-            style: Style::Libvirt,
-            ..options(target)
-        };
-        match write(&domain, &options) {
-            Ok(line) => line.to_shell(),
-            Err(problems) => panic!("{problems}"),
-        }
-    };
-    assert_eq!(
-        text("qemu=9.0,libvirt=11.3"),
-        r#"-device '{"driver":"virtio-scsi-pci","id":"scsi0"}' \
-  -blockdev '{"driver":"file","filename":"/srv/a.img","node-name":"libvirt-3-storage","read-only":false}' \
-  -device '{"driver":"virtio-blk-pci","drive":"libvirt-3-storage","id":"virtio-disk0"}' \
-  -blockdev '{"driver":"file","filename":"/srv/b.qcow2","node-name":"libvirt-2-storage","auto-read-only":true,"discard":"unmap"}' \
-  -blockdev '{"node-name":"libvirt-2-format","read-only":false,"driver":"qcow2","file":"libvirt-2-storage"}' \
-  -device '{"driver":"virtio-blk-pci","drive":"libvirt-2-format","id":"virtio-disk1","serial":"a\\ b"}' \
-  -blockdev '{"driver":"host_device","filename":"/dev/vg0/c","node-name":"libvirt-1-storage","read-only":false}' \
-  -device '{"driver":"scsi-hd","bus":"scsi0.0","channel":0,"scsi-id":0,"lun":0,"device_id":"drive-scsi0-0-0-0","drive":"libvirt-1-storage","id":"scsi0-0-0-0"}'
-"#
-    );
-    for target in ["qemu=8.2,libvirt=11.3", "qemu=9.0,libvirt=10.0"] {
-        let text = text(target);
-        assert!(text.contains(r#""drive":"libvirt-1-format""#), "{text}");
     }
 }

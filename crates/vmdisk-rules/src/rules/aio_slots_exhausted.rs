@@ -1,5 +1,6 @@
 //! `aio-slots-exhausted`
 
+use vmdisk_facts::verdict::aio::{AioSlots, SLOTS_OF_THREAD};
 use vmdisk_facts::{Answer, Capability};
 use vmdisk_fields::{phrase, setting};
 use vmdisk_model::{AioMode, DiskField, FieldPath};
@@ -88,16 +89,16 @@ fn check(context: &Context<'_>, report: &mut Report) {
         return;
     };
     let at = FieldPath::Disk(index, DiskField::Aio);
-    let most = context
+    let slots = context
         .host(|| "fs.aio-max-nr".to_owned())
-        .and_then(aio::slots);
-    let Some(Some(most)) = report.require(at, most) else {
+        .and_then(|host| AioSlots::of(host.facts(), threads));
+    let Some(Some(slots)) = report.require(at, slots) else {
         return;
     };
-    let needed = aio::SLOTS.saturating_mul(threads);
-    if needed <= most {
+    if !slots.are_too_few() {
         return;
     }
+    let AioSlots { needed, most, .. } = slots;
     let title = phrase!(
         "the disks with {native} need {needed} slots for Linux AIO, but the host has {most}",
         native = setting(at, AioMode::Native),
@@ -108,7 +109,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let finding = report.finding(at, title);
     finding
         .label(phrase!("{disk} is the first of them"))
-        .note(format!("{threads} thread{s} with {} slots each", aio::SLOTS))
+        .note(format!("{threads} thread{s} with {SLOTS_OF_THREAD} slots each"))
         .help(phrase!(
             "raise `fs.aio-max-nr` on the host to {slots} or more, use fewer iothreads for the disks, or use {io_uring}",
             slots = needed.max(most.saturating_mul(2)),

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use vmdisk_facts::{BlockDevice, BlockKind, Fact};
+use vmdisk_facts::verdict::media::Media;
+use vmdisk_facts::{BlockDevice, Fact};
 use vmdisk_fields::{phrase, quoted};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -76,9 +77,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
 
 fn is_fast_with_bfq(drive: &BlockDevice) -> bool {
     let uses_bfq = drive.queue.scheduler.as_str() == Fact::Known("bfq");
-    let is_fast = drive.kind == BlockKind::Nvme
-        || (drive.kind == BlockKind::Disk && drive.queue.rotational.is_false());
-    uses_bfq && is_fast
+    uses_bfq && Media::of(drive).is_ok_and(|media| media.is_fast() == Some(true))
 }
 
 fn report_drive(report: &mut Report, index: usize, drive: &BlockDevice) {

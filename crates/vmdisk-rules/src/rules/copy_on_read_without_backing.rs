@@ -124,7 +124,7 @@ fn has_backing(context: &Context<'_>, image: &Image) -> Result<bool, Missing> {
     }
     let what = || "the header of an image on another host".to_owned();
     let header = host::qcow2_header(context, image);
-    let header = header.unwrap_or_else(|| Err(Missing::new(what(), "not collected")))?;
+    let header = header.unwrap_or_else(|| Err(Missing::new(what(), Missing::NOT_COLLECTED)))?;
     // Other rules report an image that does not exist or has another format.
     let Some(header) = header else {
         return Ok(true);

@@ -1,5 +1,6 @@
 //! `discard-dropped`
 
+use vmdisk_facts::BlockDevice;
 use vmdisk_facts::stack::{DiscardLoss, StackLayer};
 use vmdisk_fields::phrase;
 use vmdisk_model::{DiskField, FieldPath};
@@ -49,6 +50,13 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
+    /// ```xml,not-reported,hidden,facts-lvm-thin-nearly-full
+    /// <disk type='block' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='none' discard='unmap'/>
+    ///   <source dev='/dev/vg0/web1'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
     name: "discard-dropped",
     group: Group::Space,
     severity: Severity::Pedantic,
@@ -61,18 +69,11 @@ declare_rule! {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     for (index, path, (layer, loss)) in dropped(context, report) {
-        let (what, is_thin) = match (loss, layer) {
-            (DiscardLoss::NoHoles, _) => ("punches no holes", false),
-            (DiscardLoss::Device, _) => ("accepts no discards", false),
-            (DiscardLoss::Pool, StackLayer::Device(top)) => {
-                let is_top = top.paths.iter().any(|it| it == path);
-                ("has a thin pool that ignores discards", is_top)
-            }
+        // `discard-crypt-blocked` reports encryption, and `thin-discards-ignored` disks that are thin volumes.
+        match (loss, layer) {
+            (DiscardLoss::NoHoles | DiscardLoss::Device, _) => {}
+            (DiscardLoss::Pool, StackLayer::Device(top)) if !is_at(top, path) => {}
             (DiscardLoss::Crypt | DiscardLoss::Pool, _) => continue,
-        };
-        // `thin-discards-ignored` reports disks that are thin volumes.
-        if is_thin {
-            continue;
         }
         report
             .finding(
@@ -80,10 +81,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 phrase!("{disk} enables discards, but its storage drops them"),
             )
             .label("the guest's TRIM has no effect")
-            .note(match layer.name() {
-                name if name == path => format!("{path} {what}"),
-                name => format!("{path} is on {name}, which {what}"),
-            })
+            .note(layer.drops_discards(path, loss))
             .help("nothing is lost if the drive has no TRIM; else move the image to storage that frees space");
     }
+}
+
+fn is_at(device: &BlockDevice, path: &str) -> bool {
+    device.paths.iter().any(|it| it == path)
 }

@@ -1,5 +1,6 @@
 //! `discard-missing-thin`
 
+use vmdisk_facts::verdict::allocation::Allocation;
 use vmdisk_facts::{BlockKind, Bug, Fact, HostIndex};
 use vmdisk_fields::{Phrase, phrase, setting};
 use vmdisk_model::{
@@ -323,19 +324,14 @@ fn raw_file_grows(context: &Context<'_>, path: &str) -> Result<Option<Grows>, Mi
     let what = || format!("whether {path} is sparse");
     let facts = context.host(what)?;
     let Some(file) = facts.file(path) else {
-        return Err(Missing::new(what(), "not collected"));
+        return Err(Missing::new(what(), Missing::NOT_COLLECTED));
     };
     if file.is_missing() {
         return Err(Missing::new(what(), "the file does not exist yet"));
     }
-    let size = Context::known(file.size.clone(), what)?;
-    let allocated = Context::known(Fact::clone(&file.alloc), what)?;
-    let (Some(size), Some(allocated)) = (size, allocated) else {
-        return Ok(None);
-    };
-    // File systems round sizes: 1% less still counts as fully allocated.
-    let is_sparse = allocated < size - size / 100;
-    Ok(is_sparse.then(|| Grows {
+    let allocation = Context::known(file.allocation(), what)?;
+    let sparse = allocation.filter(Allocation::is_sparse);
+    Ok(sparse.map(|Allocation { allocated, size }| Grows {
         what: "a sparse file",
         severity: Severity::Advice,
         confidence: Confidence::Certain,

@@ -1,7 +1,7 @@
 //! `format-mismatch`
 
 use vmdisk_fields::{Phrase, phrase, quoted, setting};
-use vmdisk_model::{FieldPath, Format, FormatConflict, ImageField};
+use vmdisk_model::{FieldPath, Format, FormatConflict, ImageField, MadeAs};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 use crate::host;
@@ -10,7 +10,8 @@ declare_rule! {
     /// The configured image format is not the format of the image.
     ///
     /// ## What it reports
-    /// Compares the configured format of a disk's image, and of its configured backing images, with the image header.
+    /// Compares the configured format of a disk's image, and of its configured backing images, with the image header, and
+    /// in a script with the format that `qemu-img create` or `qemu-img convert` gives the image there.
     /// LUKS in a raw disk is not reported: the guest or QEMU encrypts it.
     ///
     /// ## Why it matters
@@ -47,6 +48,11 @@ declare_rule! {
     ///     </disk>
     ///   </devices>
     /// </domain>
+    /// ```
+    ///
+    /// ```args,reported
+    /// qemu-img create -f qcow2 web3.img 10G
+    /// qemu-system-x86_64 -drive file=web3.img,if=virtio,cache=none,format=raw
     /// ```
     ///
     /// ## Not reported
@@ -91,10 +97,17 @@ fn check(context: &Context<'_>, report: &mut Report) {
             }
             let at = FieldPath::Image(index, depth, ImageField::Format);
             let header = report.require_once(at, host::header_format(context, path));
-            let Some(header) = header.flatten() else {
+            let header = header
+                .flatten()
+                .filter(|it| written.conflict_with(it).is_some());
+            let made_as = match image.made_as {
+                Some(MadeAs::Format(format)) => format.qemu_driver(),
+                _ => None,
+            };
+            let Some(other) = header.or(made_as) else {
                 continue;
             };
-            let Some(conflict) = written.conflict_with(header) else {
+            let Some(conflict) = written.conflict_with(other) else {
                 continue;
             };
             let of = if depth == 0 {
@@ -105,39 +118,46 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let finding = report.finding(
                 at,
                 phrase!(
-                    "{of}{disk} is configured as {written}, but the image is {header}",
+                    "{of}{disk} is configured as {written}, but the image is {other}",
                     of,
                     written = written.as_str(),
-                    header = header.to_owned(),
+                    other = other.to_owned(),
                 ),
             );
-            finding
-                .label(phrase!(
-                    "does not match the header of {path}",
-                    path = quoted(path.to_owned())
-                ))
-                .related(
-                    FieldPath::Image(index, depth, ImageField::Path),
-                    match header {
-                        "raw" => Phrase::from("has no image header"),
-                        header => format!("begins with a {header} header").into(),
-                    },
-                );
+            match header {
+                Some(header) => finding
+                    .label(phrase!(
+                        "does not match the header of {path}",
+                        path = quoted(path.to_owned())
+                    ))
+                    .related(
+                        FieldPath::Image(index, depth, ImageField::Path),
+                        match header {
+                            "raw" => Phrase::from("has no image header"),
+                            header => format!("begins with a {header} header").into(),
+                        },
+                    ),
+                None => finding
+                    .label("does not match the command that makes the image")
+                    .note(format!(
+                        "the same text makes the image as {other}, with `qemu-img`"
+                    )),
+            };
             match conflict {
                 FormatConflict::Container => finding
                     .note("the guest sees the bytes of the container as its disk, and can overwrite them")
                     .help(phrase!(
                         "use {format} if the image was created as {header}; if a guest wrote that header into its raw disk, \
                          keep {current}: as {header} it could name any host file as its backing file",
-                        format = as_setting(at, header),
-                        header = header.to_owned(),
+                        format = as_setting(at, other),
+                        header = other.to_owned(),
                         current = setting(at, written),
                     )),
                 FormatConflict::Refused => finding
                     .note(format!("QEMU: `Image is not in {written} format` or similar; the guest does not start"))
                     .help(phrase!(
                         "use {format}, or the path of the {written} image",
-                        format = as_setting(at, header),
+                        format = as_setting(at, other),
                         written = written.as_str(),
                     )),
             };

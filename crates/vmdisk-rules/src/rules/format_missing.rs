@@ -1,8 +1,12 @@
 //! `format-missing`
 
 use vmdisk_fields::{Phrase, phrase, quoted, setting};
-use vmdisk_model::{Change, Device, FieldPath, Format, Image, ImageField, Protocol, is_container};
-use vmdisk_rule::{Consumer, Context, Evidence, Fix, Group, Report, Severity, declare_rule};
+use vmdisk_model::{
+    Change, Device, FieldPath, Format, Image, ImageField, MadeAs, Protocol, is_container,
+};
+use vmdisk_rule::{
+    Consumer, Context, Evidence, Finding, Fix, Group, Report, Severity, declare_rule,
+};
 
 use crate::host;
 
@@ -22,7 +26,8 @@ declare_rule! {
     /// CVE-2022-47951 and CVE-2026-24708.
     ///
     /// ## Use instead
-    /// Set the format that the image was created with: `type='raw'` or `type='qcow2'`, or `format=` in a `-drive`.
+    /// Set the format that the image was created with: `type='raw'` or `type='qcow2'`, or `format=` in a `-drive`. If a
+    /// script makes the image with `qemu-img create` or `qemu-img convert`, the fix is the format that it names there.
     /// `qemu-img info IMAGE` shows the probed format; do not trust it for an image whose first bytes a guest could have
     /// written.
     ///
@@ -83,6 +88,15 @@ declare_rule! {
     /// ```
     /// ```args,fixed
     /// qemu-system-x86_64 -drive file=/srv/img/web2.img,if=virtio,cache=none,format=raw
+    /// ```
+    /// The same script makes the image, so its format is known:
+    /// ```args,reported
+    /// qemu-img create -f qcow2 web3.img 10G
+    /// qemu-system-x86_64 -drive file=web3.img,if=virtio,cache=none
+    /// ```
+    /// ```args,fixed
+    /// qemu-img create -f qcow2 web3.img 10G
+    /// qemu-system-x86_64 -drive file=web3.img,if=virtio,cache=none,format=qcow2
     /// ```
     ///
     /// ## Not reported
@@ -226,6 +240,9 @@ fn report_probed(report: &mut Report, index: usize, image: &Image, header: Optio
     if let Some(header) = header {
         finding.note(header_note(image, header));
     }
+    if let Some(made_as) = image.made_as {
+        return fix_as_made(finding, at, made_as, header);
+    }
     let raw = setting(at, Format::Raw);
     match (header.and_then(Format::of_qemu_driver), image.format_by_name()) {
         (Some(Format::Raw), _) => finding
@@ -247,6 +264,33 @@ fn report_probed(report: &mut Report, index: usize, image: &Image, header: Optio
             .help(phrase!("use {raw} if the image is raw", raw))
             .fix(Fix::needs_consent([Change::set(at, Format::Raw)])),
     };
+}
+
+/// The text makes the image: no other format is written, and none where the header or another command contradicts.
+fn fix_as_made(finding: &mut Finding, at: FieldPath, made_as: MadeAs, header: Option<&str>) {
+    match made_as {
+        MadeAs::Format(format) if header.is_none_or(|it| Some(it) == format.qemu_driver()) => {
+            finding
+                .note(made_note(format))
+                .help(phrase!("use {format}", format = setting(at, format)))
+                .fix(Fix::safe([Change::set(at, format)]));
+        }
+        MadeAs::Format(format) => {
+            finding.note(made_note(format)).help(phrase!(
+                "use {format} if the image is the one that the text makes, and the format that the image has otherwise",
+                format = setting(at, format),
+            ));
+        }
+        MadeAs::Unclear => {
+            finding
+                .note("the text makes the image, and does not tell one format")
+                .help("use the format that `qemu-img create` got");
+        }
+    }
+}
+
+fn made_note(format: Format) -> String {
+    format!("the same text makes the image as {format}, with `qemu-img`")
 }
 
 fn header_note(image: &Image, header: &str) -> Phrase {

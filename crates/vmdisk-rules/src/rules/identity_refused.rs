@@ -1,8 +1,8 @@
 //! `identity-refused`
 
 use vmdisk_facts::Capability;
-use vmdisk_fields::phrase;
-use vmdisk_model::{DiskField, FieldPath, TargetBus};
+use vmdisk_fields::{self as fields, ValueLimits, phrase};
+use vmdisk_model::{Disk, DiskField, FieldPath, Fields, TargetBus};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
@@ -80,40 +80,18 @@ declare_rule! {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     for (index, disk) in context.disks() {
-        let frontend = &disk.frontend;
-        let is_scsi = frontend.effective_bus() == TargetBus::Scsi;
-        let is_old = context.can(Capability::LibvirtLongProduct).is_no();
-        let max_product = if is_scsi || is_old { 16 } else { 40 };
         let wrong = [
-            (
-                DiskField::Serial,
-                "serial number",
-                frontend.serial.as_deref().and_then(wrong_serial),
-            ),
-            (
-                DiskField::Wwn,
-                "WWN",
-                frontend.wwn.as_deref().and_then(wrong_wwn),
-            ),
-            (
-                DiskField::Vendor,
-                "vendor",
-                frontend
-                    .vendor
-                    .as_deref()
-                    .and_then(|text| wrong_name(text, 8)),
-            ),
-            (
-                DiskField::Product,
-                "product",
-                frontend
-                    .product
-                    .as_deref()
-                    .and_then(|text| wrong_name(text, max_product)),
-            ),
+            (DiskField::Serial, "serial number"),
+            (DiskField::Wwn, "WWN"),
+            (DiskField::Vendor, "vendor"),
+            (DiskField::Product, "product"),
         ];
-        for (field, word, what) in wrong {
-            let Some(what) = what else { continue };
+        for (field, word) in wrong {
+            let value = disk.get(field);
+            let values = values_of(context, disk, field);
+            let Some(what) = value.and_then(|value| values.refusal(&value)) else {
+                continue;
+            };
             let at = FieldPath::Disk(index, field);
             report
                 .finding(at, phrase!("libvirt refuses the {word} of {disk}", word))
@@ -127,27 +105,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-fn wrong_serial(serial: &str) -> Option<String> {
-    let is_safe =
-        |character: char| character.is_ascii_alphanumeric() || " -_.+".contains(character);
-    let unsafe_one = serial.chars().find(|character| !is_safe(*character))?;
-    Some(format!("{unsafe_one:?} is not allowed"))
-}
-
-fn wrong_wwn(wwn: &str) -> Option<String> {
-    let digits = wwn.strip_prefix("0x").unwrap_or(wwn);
-    let is_right = digits.len() == 16 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-    (!is_right).then(|| "expected 16 hexadecimal digits".to_owned())
-}
-
-fn wrong_name(text: &str, max: usize) -> Option<String> {
-    if text.len() > max {
-        return Some(format!(
-            "{} characters; at most {max} are allowed",
-            text.len()
-        ));
+fn values_of(context: &Context<'_>, disk: &Disk, field: DiskField) -> ValueLimits {
+    let is_scsi = disk.frontend.effective_bus() == TargetBus::Scsi;
+    let is_old = || context.can(Capability::LibvirtLongProduct).is_no();
+    let is_short = field == DiskField::Product && (is_scsi || is_old());
+    match fields::disk(field).values {
+        ValueLimits::Text { letters, .. } if is_short => ValueLimits::Text { most: 16, letters },
+        values => values,
     }
-    text.bytes()
-        .any(|byte| !(b' '..=b'~').contains(&byte))
-        .then(|| "only printable characters are allowed".to_owned())
 }

@@ -1,6 +1,6 @@
 //! `image-size-unaligned`
 
-use vmdisk_facts::Bug;
+use vmdisk_facts::verdict::raw_end::{SAFE_ALIGNMENT, UnreachableEnd};
 use vmdisk_fields::{command, phrase};
 use vmdisk_model::{FieldPath, Format, ImageField, Protocol};
 use vmdisk_rule::{Confidence, Context, Evidence, Group, Report, Severity, declare_rule};
@@ -79,11 +79,8 @@ declare_rule! {
     check: Model(check),
 }
 
-/// The alignment that QEMU uses if it cannot detect one.
-const SAFE: u64 = 4096;
-
 fn check(context: &Context<'_>, report: &mut Report) {
-    if context.target.has_bug(Bug::RawEndUnaligned).is_no() {
+    if !UnreachableEnd::is_refused_by(context.target) {
         return;
     }
     for (index, disk, image) in context.images() {
@@ -95,41 +92,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         }
         let at = FieldPath::Image(index, 0, ImageField::Path);
-        let what = || format!("the size of {path}");
-        let Some(file) = report.require(at, host::file(context, path, what)) else {
+        let file = host::file(context, path, || format!("the size of {path}"));
+        let end = file.and_then(|file| UnreachableEnd::of(file, path, context.target));
+        let Some(Some(end)) = report.require(at, end) else {
             continue;
         };
-        if file.is_missing() {
-            continue;
-        }
-        let size = Context::known(file.size.as_ref(), what);
-        let Some(size) = report.require(at, size).flatten().copied() else {
-            continue;
-        };
-        let sectors = size.next_multiple_of(512);
-        if sectors % SAFE == 0 {
-            continue;
-        }
-        let is_hole = file.alloc.value() == Some(&0);
-        let needs = if is_hole {
-            SAFE
-        } else {
-            let what = || format!("the alignment of direct I/O on {path}");
-            let known = Context::known(file.dio.off.as_ref(), what);
-            let Some(needs) = report.require(at, known).flatten() else {
-                continue;
-            };
-            *needs
-        };
-        if needs == 0 || sectors % needs == 0 {
-            continue;
-        }
-        let why = if is_hole {
-            "no block is allocated, so QEMU cannot detect the alignment and uses 4096 bytes"
-                .to_owned()
-        } else {
-            format!("direct I/O on {path} needs an alignment of {needs} bytes")
-        };
+        let (size, needs) = (end.size, end.alignment);
         report
             .finding(
                 at,
@@ -139,7 +107,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     needs,
                 ),
             )
-            .note(why)
+            .note(end.reason(path))
             .label(format!("not a multiple of {needs} bytes"))
             .confidence(if context.target.qemu.is_some() {
                 Confidence::Certain
@@ -149,7 +117,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             .note("QEMU up to 10.0 refuses it")
             .help(phrase!(
                 "grow the file while the guest is off: {truncate}",
-                truncate = command("truncate -s", &[&size.next_multiple_of(SAFE).to_string(), path]),
+                truncate = command("truncate -s", &[&size.next_multiple_of(SAFE_ALIGNMENT).to_string(), path]),
             ));
     }
 }

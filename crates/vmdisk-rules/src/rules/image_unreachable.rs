@@ -95,12 +95,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
 /// The directory that QEMU's user may not search; `None` if it reaches the path.
 fn stopped_at<'a>(facts: &HostIndex<'a>, path: &str) -> Result<Option<&'a str>, Missing> {
     let what = || format!("whether QEMU's user can reach {path}");
-    // Another rule reports an image that does not exist or was not collected.
-    let Some(file) = facts.file(path).filter(|file| !file.is_missing()) else {
+    let Some(access) = host::qemu_access(facts, path, what)? else {
         return Ok(None);
-    };
-    let Some(access) = Context::known(file.qemu_access.as_ref(), what)? else {
-        return Err(Missing::new(what(), "nobody knows whom QEMU runs as"));
     };
     match Context::known(access.search.clone(), what)? {
         Some(false) => {}

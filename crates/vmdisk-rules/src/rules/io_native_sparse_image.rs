@@ -1,6 +1,7 @@
 //! `io-native-sparse-image`
 
-use vmdisk_facts::{Fact, FsKind, HostIndex};
+use vmdisk_facts::verdict::allocation::Allocation;
+use vmdisk_facts::{FsKind, HostIndex};
 use vmdisk_fields::{phrase, setting};
 use vmdisk_model::{AioMode, Bytes, Change, DiskField, FieldPath, Protocol};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Missing, Report, Severity, declare_rule};
@@ -102,23 +103,14 @@ fn sparse(facts: &HostIndex<'_>, path: &str) -> Result<Option<(Bytes, Bytes)>, M
     // Another rule reports an image that does not exist.
     let file = facts
         .file(path)
-        .ok_or_else(|| Missing::new(what(), "not collected"))?;
+        .ok_or_else(|| Missing::new(what(), Missing::NOT_COLLECTED))?;
     if file.is_missing() {
         return Ok(None);
     }
-    let in_header = file
-        .image
-        .as_ref()
-        .and_then(|header| header.virtual_size.clone());
-    let size = Context::known(in_header.or(file.size.clone()), what)?;
-    let allocated = Context::known(Fact::clone(&file.alloc), what)?;
-    let (Some(size), Some(allocated)) = (size, allocated) else {
+    let allocation = Context::known(file.allocation(), what)?;
+    let Some(Allocation { allocated, size }) = allocation.filter(Allocation::is_sparse) else {
         return Ok(None);
     };
-    // File systems round: 1 % less still counts as fully allocated.
-    if allocated >= size - size / 100 {
-        return Ok(None);
-    }
     let kind = Context::known(facts.filesystem_of(path), what)?.map(|filesystem| &filesystem.kind);
     let blocks = matches!(
         kind,

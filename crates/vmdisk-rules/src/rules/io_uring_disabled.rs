@@ -1,11 +1,12 @@
 //! `io-uring-disabled`
 
-use vmdisk_facts::{Answer, Basis, Capability, io_uring};
+use vmdisk_facts::io_uring::IoUring;
+use vmdisk_facts::{Answer, Basis, Capability};
 use vmdisk_fields::{phrase, setting};
 use vmdisk_model::{AioMode, Change, DiskField, FieldPath};
 use vmdisk_rule::{Confidence, Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
-use crate::io_uring::{better, denied, is_opened_by_path};
+use crate::io_uring::{better, is_opened_by_path};
 
 declare_rule! {
     /// A disk uses io_uring, which the host denies or does not have.
@@ -143,14 +144,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         }
         let at = FieldPath::Disk(index, DiskField::Aio);
-        let too_old = context.target.kernel.and_then(io_uring::lacking_in);
-        let denied = match too_old {
-            Some(why) => Ok(Some(why)),
-            None => context
-                .host(|| "kernel.io_uring_disabled".to_owned())
-                .and_then(denied),
-        };
-        let Some(Some(why)) = report.require(at, denied) else {
+        let host = context.host(|| "kernel.io_uring_disabled".to_owned());
+        let verdict = IoUring::of(host, context.target);
+        let Some(why) = report.require(at, verdict).and_then(IoUring::denied) else {
             continue;
         };
         let (severity, confidence, what_happens) = what_happens(context);

@@ -8,7 +8,6 @@ use vmdisk_model::{
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
 use crate::iothreads;
-use crate::media::{self, Media};
 
 declare_rule! {
     /// A virtio disk on fast drives has no iothread.
@@ -131,15 +130,13 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
         let slowest = context
             .host(|| format!("the drives under {path}"))
-            .and_then(|host| media::slowest(host, path));
-        let Some((media, drive)) = report.require(at, slowest) else {
+            .and_then(|host| host.slowest_drive(path));
+        let Some(drive) = report.require(at, slowest) else {
             continue;
         };
-        let words = match media {
-            Media::Nvme => "NVMe",
-            Media::SolidState => "a non-rotating drive",
-            Media::SlowOrUnknown => continue,
-        };
+        if drive.media.is_fast() != Some(true) {
+            continue;
+        }
         if let FieldPath::Controller(number, _) = place {
             // All disks of a controller share its iothread, so one finding is enough.
             if std::mem::replace(&mut controllers_seen[number], true) {
@@ -161,7 +158,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         );
         finding
             .label("has no iothread")
-            .note(format!("{path} is on {words}: {drive}"))
+            .note(drive.reason(path))
             .note(format!(
                 "the guest's {vcpus} vCPUs share one thread for this disk and all other devices"
             ));

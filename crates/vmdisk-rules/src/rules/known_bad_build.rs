@@ -25,6 +25,7 @@ declare_rule! {
     /// - an overlay on an image with internal snapshots, libvirt 9.0 to 10.10;
     /// - `snapshot='external'`, libvirt before 11.10;
     /// - `io='io_uring'` above a logical volume, a ZFS volume, LUKS or a loop device, Linux 5.1 to 5.12;
+    /// - `cache='none'` above a logical volume or LUKS, Linux 6.0.0 to 6.0.9 with QEMU before 7.2;
     /// - limits of a disk (`<iotune>`, `throttling.`), QEMU 9.1 and 10.0;
     /// - `io='io_uring'` on CIFS, Linux 5.15 and later;
     /// - a virtio disk in a guest with the driver image virtio-win 0.1.285 to 0.1.294;
@@ -168,6 +169,27 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
+    /// ```xml,reported,hidden,kernel-6.0.2,qemu-6.2,facts-lvm-thin-64k
+    /// <disk type='block' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='none'/>
+    ///   <source dev='/dev/vg0/web1'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,not-reported,hidden,kernel-6.0.2,qemu-7.2,facts-lvm-thin-64k
+    /// <disk type='block' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='none'/>
+    ///   <source dev='/dev/vg0/web1'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,not-reported,hidden,kernel-6.0.2,qemu-6.2,facts-lvm-thin-64k
+    /// <disk type='block' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='writeback'/>
+    ///   <source dev='/dev/vg0/web1'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
     /// Not checked without a target, because the version of libvirt is unknown:
     /// ```xml,not-checked
     /// <disk type='file' device='disk' snapshot='external'>
@@ -189,6 +211,7 @@ declare_rule! {
         Evidence::Cve("CVE-2025-13193"),
         Evidence::Source("Proxmox qemu-server Drive.pm, storage_allows_io_uring_default: problems with CIFS since kernel 5.15"),
         Evidence::Source("canonical/lxd issue 10061 and pull requests 9979 and 10064: guests on LVM, and on ZFS above LVM, hang with io_uring on Linux 5.4, not on 5.13"),
+        Evidence::Source("pop-os/pop issue 2670, pve-edge-kernel issue 341: direct I/O on LUKS and LVM fails on Linux 6.0 with QEMU before 7.2"),
         Evidence::Source("QEMU issue 3144: throttled disks stop to answer on 9.1 and 10.0"),
         Evidence::Source("kvm-guest-drivers-windows issue 392 and pull request 399: viostor has no TRIM in 0.1.164"),
         Evidence::Source("kvm-guest-drivers-windows issue 1614: viostor corrupts the page file in 0.1.285, not in 0.1.271; fixed in build 295"),
@@ -200,6 +223,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for (index, disk, image) in context.images() {
         io_uring_in_iothread(context, report, index, disk);
         io_uring_on_lvm(context, report, index, disk, image);
+        direct_above_mapper(context, report, index, disk, image);
         io_uring_on_cifs(context, report, index, disk, image);
         bcachefs(context, report, index, disk, image);
         snapshot_of_disk(context, report, index, disk);
@@ -300,6 +324,7 @@ const fn severity(bug: Bug) -> Severity {
         Bug::IoUringInIothread
         | Bug::BcachefsWriteAlignment
         | Bug::IoUringOnLvm
+        | Bug::DirectIoMemoryAlignment
         | Bug::SnapshotDeletesImage => Severity::Error,
         Bug::InternalSnapshotRevert
         | Bug::ThrottleStall
@@ -342,19 +367,60 @@ fn io_uring_on_lvm(
         return;
     };
     let at = FieldPath::Disk(index, DiskField::Aio);
-    let hangs = |kind: &BlockKind| {
-        let is_crypt = matches!(
-            kind,
-            BlockKind::Crypt | BlockKind::CryptLuks1 | BlockKind::CryptLuks2
-        );
-        kind.is_lvm() || is_crypt || matches!(kind, BlockKind::Zvol | BlockKind::Loop)
-    };
+    let hangs =
+        |kind: &BlockKind| is_mapped(kind) || matches!(kind, BlockKind::Zvol | BlockKind::Loop);
+    if is_above(context, report, at, path, hangs) {
+        advise_threads(context, report, row, index);
+    }
+}
+
+fn is_mapped(kind: &BlockKind) -> bool {
+    kind.is_lvm() || kind.is_crypt()
+}
+
+/// True if a device of a kind is under a path, at any depth; unknown devices are reported as not checked.
+fn is_above(
+    context: &Context<'_>,
+    report: &mut Report,
+    at: FieldPath,
+    path: &str,
+    is_of_kind: impl Fn(&BlockKind) -> bool,
+) -> bool {
     let devices = context
         .host(|| format!("the devices under {path}"))
         .and_then(|facts| host::devices_under(facts, path));
     let devices = report.require(at, devices);
-    if devices.is_some_and(|all| all.iter().any(|device| hangs(&device.kind))) {
-        advise_threads(context, report, row, index);
+    devices.is_some_and(|all| all.iter().any(|device| is_of_kind(&device.kind)))
+}
+
+/// Direct I/O above device mapper, with a QEMU that detects the alignment wrongly.
+fn direct_above_mapper(
+    context: &Context<'_>,
+    report: &mut Report,
+    index: usize,
+    disk: &Disk,
+    image: &Image,
+) {
+    // Without a kernel, nothing is said: the bug was in ten releases.
+    let has_bug = context
+        .target
+        .has_bug(Bug::DirectIoMemoryAlignment)
+        .is_yes();
+    let is_detected = context.target.qemu.is_some_and(|it| it >= Version(7, 2, 0));
+    let Some(path) = image.host_path().filter(|_| has_bug && !is_detected) else {
+        return;
+    };
+    let at = FieldPath::Disk(index, DiskField::Cache);
+    if disk.backend.is_direct() && is_above(context, report, at, path, is_mapped) {
+        let writeback = setting(at, vmdisk_model::CacheMode::Writeback);
+        let row = Bug::DirectIoMemoryAlignment.row();
+        report_use(
+            context,
+            report,
+            row,
+            at,
+            phrase!("use {writeback}", writeback),
+        );
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use vmdisk_facts::{BlockDevice, Fact, HostIndex};
+use vmdisk_facts::verdict::redundancy::ArrayFault;
+use vmdisk_facts::{BlockDevice, HostIndex};
 use vmdisk_fields::{DiskName, phrase, quoted};
 use vmdisk_model::{Device, FieldPath, ImageField};
 use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
@@ -114,7 +115,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
 /// A device that has lost redundancy, and the disks on it in their order.
 struct Broken<'a> {
     device: &'a BlockDevice,
-    fault: Fault,
+    fault: ArrayFault,
     disks: Vec<usize>,
 }
 
@@ -122,62 +123,18 @@ const fn at(index: usize) -> FieldPath {
     FieldPath::Image(index, 0, ImageField::Path)
 }
 
-/// The fault of a device.
-enum Fault {
-    /// Members of an array are missing.
-    Degraded {
-        missing: u32,
-        members: Option<u32>,
-        is_rebuilding: bool,
-    },
-    /// The health that LVM reports.
-    Unhealthy(String),
-}
-
 /// Devices under a path that have lost redundancy.
 fn faults_under<'a>(
     facts: &'a HostIndex<'a>,
     path: &str,
-) -> Result<Vec<(&'a BlockDevice, Fault)>, Missing> {
+) -> Result<Vec<(&'a BlockDevice, ArrayFault)>, Missing> {
     let mut faults = Vec::new();
     for device in host::devices_under(facts, path)? {
-        if let Some(fault) = fault_of(device)? {
+        if let Some(fault) = ArrayFault::of(device)? {
             faults.push((device, fault));
         }
     }
     Ok(faults)
-}
-
-fn fault_of(device: &BlockDevice) -> Result<Option<Fault>, Missing> {
-    if let Fact::Known(md) = &device.md {
-        let what = || format!("missing members of {}", device.name());
-        // Levels without redundancy do not have this number.
-        let missing = Context::known(md.degraded.clone(), what)?.unwrap_or(0);
-        if missing > 0 {
-            let sync = md.sync.as_str().known();
-            return Ok(Some(Fault::Degraded {
-                missing,
-                members: md.raid_disks.clone().known(),
-                is_rebuilding: matches!(sync, Some("recover" | "resync" | "reshape")),
-            }));
-        }
-    }
-    if let Fact::Known(lvm) = &device.lvm {
-        let is_raid = lvm.segtype.as_str().known();
-        let is_raid =
-            is_raid.is_some_and(|segtype| segtype.starts_with("raid") || segtype == "mirror");
-        let what = || format!("the health of {}", device.name());
-        let health = match Context::known(lvm.health.as_str(), what) {
-            Ok(health) => health,
-            // Other volumes have no redundancy to lose.
-            Err(_) if !is_raid => None,
-            Err(missing) => return Err(missing),
-        };
-        if let Some(health) = health.filter(|health| !health.is_empty()) {
-            return Ok(Some(Fault::Unhealthy(health.to_owned())));
-        }
-    }
-    Ok(None)
 }
 
 fn report_broken(report: &mut Report, broken: &Broken<'_>) {
@@ -192,7 +149,7 @@ fn report_broken(report: &mut Report, broken: &Broken<'_>) {
     let device = device.name();
     let disk = DiskName(*first);
     let title = match fault {
-        Fault::Degraded {
+        ArrayFault::Degraded {
             missing, members, ..
         } => {
             let of = members.map_or_else(String::new, |members| format!(" of its {members}"));
@@ -210,7 +167,7 @@ fn report_broken(report: &mut Report, broken: &Broken<'_>) {
                 s,
             )
         }
-        Fault::Unhealthy(health) => phrase!(
+        ArrayFault::Unhealthy(health) => phrase!(
             "LVM reports {device} under {disk} as {health}",
             device = device.to_string(),
             disk,
@@ -223,16 +180,16 @@ fn report_broken(report: &mut Report, broken: &Broken<'_>) {
         finding.related(at(*index), phrase!("{disk} is on it too"));
     }
     match fault {
-        Fault::Degraded {
+        ArrayFault::Degraded {
             is_rebuilding: true,
             ..
         } => finding
             .note("it was rebuilding when the facts were collected, and has no redundancy until that ends")
             .help("wait for the rebuild, check that it succeeds, and collect the facts again"),
-        Fault::Degraded { .. } => finding
+        ArrayFault::Degraded { .. } => finding
             .note("the array is not rebuilding onto a spare")
             .help("make a backup, replace the missing drive, and add it with `mdadm --add`"),
-        Fault::Unhealthy(_) => finding.help(
+        ArrayFault::Unhealthy(_) => finding.help(
             "run `lvs -o +lv_health_status,devices`, replace the missing device, and run `lvconvert --repair`",
         ),
     };

@@ -1,11 +1,12 @@
 //! `migration-io-uring-differs`
 
+use vmdisk_facts::io_uring::IoUring;
 use vmdisk_facts::{Answer, Capability};
 use vmdisk_fields::{phrase, setting};
 use vmdisk_model::{AioMode, Change, DiskField, FieldPath};
 use vmdisk_rule::{Comparison, Evidence, Fix, Group, Report, Severity, declare_rule};
 
-use crate::io_uring::{better, denied, is_opened_by_path};
+use crate::io_uring::{better, is_opened_by_path};
 
 declare_rule! {
     /// A disk uses io_uring, which only some of the hosts allow.
@@ -94,7 +95,9 @@ fn compare(comparison: &Comparison<'_>, report: &mut Report) {
             continue;
         }
         let at = FieldPath::Disk(index, DiskField::Aio);
-        let mut answers = report.answers(comparison, at, |host| denied(host.host));
+        let mut answers = report.answers(comparison, at, |host| {
+            IoUring::of(Ok(host.host), host.target).map(IoUring::denied)
+        });
         let Some(allowing) = answers.remove(&None) else {
             continue;
         };

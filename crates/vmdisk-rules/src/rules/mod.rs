@@ -61,6 +61,7 @@ mod image_empty;
 mod image_larger_than_free_space;
 mod image_newer_than_qemu;
 mod image_on_volatile_filesystem;
+mod image_permission_denied;
 mod image_shared_by_guests;
 mod image_size_unaligned;
 mod image_unreachable;
@@ -121,6 +122,7 @@ mod read_only_filesystem;
 mod read_only_ide_disk;
 mod refused_by_qemu;
 mod relative_path;
+mod reservation_conflict_stops_guest;
 mod rotation_rate_unknown;
 mod scsi_controller_implicit;
 mod serial_twice;
@@ -230,6 +232,7 @@ pub static RULES: &[&Rule] = &[
     &image_larger_than_free_space::RULE,
     &image_newer_than_qemu::RULE,
     &image_on_volatile_filesystem::RULE,
+    &image_permission_denied::RULE,
     &image_shared_by_guests::RULE,
     &image_size_unaligned::RULE,
     &image_unreachable::RULE,
@@ -290,6 +293,7 @@ pub static RULES: &[&Rule] = &[
     &read_only_ide_disk::RULE,
     &refused_by_qemu::RULE,
     &relative_path::RULE,
+    &reservation_conflict_stops_guest::RULE,
     &rotation_rate_unknown::RULE,
     &scsi_controller_implicit::RULE,
     &serial_twice::RULE,

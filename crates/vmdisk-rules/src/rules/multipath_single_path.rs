@@ -10,7 +10,7 @@ declare_rule! {
     /// A multipath device under a disk has only one working path left.
     ///
     /// ## What it reports
-    /// Reports a multipath device under a disk with several paths, of which one or none works.
+    /// Reports a multipath device under a disk with several paths, of which one or none works. Without a working path, it is an error.
     ///
     /// ## Why it matters
     /// The next failure of a cable, switch or controller stops the disk. The guest does not notice that the redundancy
@@ -76,7 +76,14 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     all = device.slaves.len(),
                 ),
             )
-            .label("one more failure stops the disk")
+            .label(match up {
+                0 => "every request fails or waits",
+                _ => "one more failure stops the disk",
+            })
+            .severity(match up {
+                0 => Severity::Error,
+                _ => Severity::Warning,
+            })
             .help("run `multipath -ll`, repair the failed paths, and collect the facts again");
     }
 }

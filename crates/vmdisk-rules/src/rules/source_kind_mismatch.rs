@@ -92,7 +92,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             {
                 Ok(Some(FileKind::Directory))
             }
-            None => Err(Missing::new(what(), "not collected")),
+            None => Err(Missing::new(what(), Missing::NOT_COLLECTED)),
         };
         let Some(kind) = report.require(at, kind).flatten() else {
             continue;

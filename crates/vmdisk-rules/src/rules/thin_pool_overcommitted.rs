@@ -115,7 +115,7 @@ fn overcommitted(
     let below = facts.walk_down(volume.device);
     let pool = below.iter().find(|it| it.kind == BlockKind::LvmThinPool);
     let Some(pool) = pool else {
-        return Err(Missing::new(what("the size"), "not collected"));
+        return Err(Missing::new(what("the size"), Missing::NOT_COLLECTED));
     };
     let size = Context::known(pool.size.clone(), || what("the size"))?;
     Ok(match (size, promised) {

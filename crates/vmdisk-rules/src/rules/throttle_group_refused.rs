@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use vmdisk_facts::Capability;
-use vmdisk_fields::{DiskName, Phrase, phrase, quoted};
+use vmdisk_fields::{DiskName, LARGEST_LIMIT, Phrase, has_limits, phrase, quoted};
 use vmdisk_model::{Device, Disk, DiskField, FieldPath, Iotune, LimitField, Scope};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -147,12 +147,61 @@ declare_rule! {
     ///   </iotune>
     /// </disk>
     /// ```
+    /// ```xml,not-reported,hidden
+    /// <devices>
+    ///   <disk type='file' device='disk'>
+    ///     <driver name='qemu' type='raw'/>
+    ///     <source file='/srv/a.img'/>
+    ///     <target dev='vda' bus='virtio'/>
+    ///     <iotune>
+    ///       <total_iops_sec>500</total_iops_sec>
+    ///       <group_name>shared</group_name>
+    ///     </iotune>
+    ///   </disk>
+    ///   <disk type='file' device='disk'>
+    ///     <driver name='qemu' type='raw'/>
+    ///     <source file='/srv/b.img'/>
+    ///     <target dev='vdb' bus='virtio'/>
+    ///     <iotune><group_name>shared</group_name></iotune>
+    ///   </disk>
+    /// </devices>
+    /// ```
     /// ```xml,reported,hidden
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='raw'/>
     ///   <source file='/srv/a.img'/>
     ///   <target dev='vda' bus='virtio'/>
     ///   <iotune><total_bytes_sec>1000000000000001</total_bytes_sec></iotune>
+    /// </disk>
+    /// ```
+    /// ```xml,reported,hidden
+    /// <devices>
+    ///   <disk type='file' device='disk'>
+    ///     <driver name='qemu' type='raw'/>
+    ///     <source file='/srv/a.img'/>
+    ///     <target dev='vda' bus='virtio'/>
+    ///     <iotune>
+    ///       <total_iops_sec>500</total_iops_sec>
+    ///       <group_name>shared</group_name>
+    ///     </iotune>
+    ///   </disk>
+    ///   <disk type='file' device='disk'>
+    ///     <driver name='qemu' type='raw'/>
+    ///     <source file='/srv/b.img'/>
+    ///     <target dev='vdb' bus='virtio'/>
+    ///     <iotune>
+    ///       <total_iops_sec>600</total_iops_sec>
+    ///       <group_name>shared</group_name>
+    ///     </iotune>
+    ///   </disk>
+    /// </devices>
+    /// ```
+    /// ```xml,not-reported,hidden
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/a.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    ///   <iotune><total_bytes_sec>1000000000000000</total_bytes_sec></iotune>
     /// </disk>
     /// ```
     name: "throttle-group-refused",
@@ -172,9 +221,6 @@ declare_rule! {
     check: Model(check),
 }
 
-/// The largest limit that libvirt accepts (`QEMU_BLOCK_IOTUNE_MAX`).
-const LARGEST: u64 = 1_000_000_000_000_000;
-
 fn check(context: &Context<'_>, report: &mut Report) {
     check_names(context, report);
     let groups: BTreeSet<&str> = context
@@ -186,7 +232,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let with_limits: BTreeSet<&str> = context
         .disks()
         .filter_map(|(_, disk)| disk.backend.iotune.as_ref())
-        .filter(|iotune| limits(iotune).any(|limit| limit > 0))
+        .filter(|iotune| has_limits(iotune))
         .filter_map(|iotune| iotune.group.as_deref())
         .collect();
     let mut shared: BTreeMap<&str, usize> = BTreeMap::new();
@@ -196,8 +242,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         };
         let at = FieldPath::Disk(index, DiskField::Iotune);
-        if limits(iotune).any(|limit| limit > LARGEST) {
-            let title = phrase!("a limit of {disk} is above {largest}", largest = LARGEST);
+        if limits(iotune).any(|limit| limit > LARGEST_LIMIT) {
+            let title = phrase!(
+                "a limit of {disk} is above {largest}",
+                largest = LARGEST_LIMIT
+            );
             report
                 .finding(at, title)
                 .label("larger than libvirt accepts")
@@ -207,7 +256,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         };
         let quoted_group = || quoted(group.to_owned());
-        if limits(iotune).all(|limit| limit == 0) {
+        if !has_limits(iotune) {
             // libvirt uses the limits of another disk of the group.
             if with_limits.contains(group) {
                 continue;

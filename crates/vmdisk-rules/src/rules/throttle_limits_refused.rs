@@ -1,7 +1,7 @@
 //! `throttle-limits-refused`
 
-use vmdisk_fields::{DiskName, Phrase, Piece, phrase, quoted};
-use vmdisk_model::{Bytes, DiskField, FieldPath, Iotune, IotuneLimits, LimitField};
+use vmdisk_fields::{DiskName, LimitFault, LimitFaultKind, Piece, limit_faults, phrase, quoted};
+use vmdisk_model::{DiskField, FieldPath, Iotune, LimitField};
 use vmdisk_rule::{Consumer, Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
@@ -128,10 +128,14 @@ fn check_limits(
     owner: &Piece,
     iotune: &Iotune,
 ) {
-    for (unit, limits) in [("bytes", &iotune.bytes), ("requests", &iotune.iops)] {
+    let faults = limit_faults(iotune);
+    for unit in ["bytes", "requests"] {
+        let first = |kind| faults.iter().find(|it| it.unit == unit && it.kind == kind);
         // For libvirt, `throttle-group-refused` reports large limits, and a length of 0 is unset.
         if context.consumer == Consumer::Qemu
-            && let Some((what, help)) = out_of_range(limits)
+            && let Some((what, help)) = first(LimitFaultKind::TooLarge)
+                .map(|fault| (fault.what.clone(), fault.help.clone()))
+                .or_else(|| empty_length(iotune, unit))
         {
             let title = phrase!(
                 "{owner} has {what} in {unit}",
@@ -142,138 +146,48 @@ fn check_limits(
             let finding = report.finding(at, title);
             finding.label("QEMU refuses these limits").help(help);
         }
-        if let Some((what, help)) = contradiction(limits) {
+        if let Some(fault) = first(LimitFaultKind::Contradiction) {
             let title = phrase!(
                 "the limits of {owner} in {unit} contradict each other: {what}",
                 owner = owner.clone(),
                 unit,
-                what,
+                what = fault.what.clone(),
             );
             let finding = report.finding(at, title);
-            finding.label("these limits are refused").help(help);
+            finding
+                .label("these limits are refused")
+                .help(fault.help.clone());
         }
     }
-    let IotuneLimits {
-        total, read, write, ..
-    } = iotune.iops;
-    let size = iotune.size_iops.filter(|size| *size > 0);
-    let is_limited = [total, read, write]
-        .into_iter()
-        .flatten()
-        .any(|limit| limit > 0);
-    if let Some(size) = size.filter(|_| !is_limited) {
+    let is_size = |fault: &&LimitFault| fault.kind == LimitFaultKind::SizeWithoutLimit;
+    if let Some(fault) = faults.iter().find(is_size) {
         let title = phrase!(
-            "{owner} has a request size of {size}, but no limit in requests",
+            "{owner} has {what}",
             owner = owner.clone(),
-            size = Bytes(size),
+            what = fault.what.clone()
         );
         report
             .finding(at, title)
             .label("QEMU refuses these limits")
-            .help("set a limit in requests too, or remove the request size");
+            .help(fault.help.clone());
     }
 }
 
-/// QEMU's `THROTTLE_VALUE_MAX`.
-const LARGEST: u64 = 1_000_000_000_000_000;
-
-/// A kind of request, with its limit, its burst and the length of the burst.
-type Kind = (&'static str, Option<u64>, Option<u64>, Option<u64>);
-
-fn kinds(limits: &IotuneLimits) -> [Kind; 3] {
-    let IotuneLimits {
-        total,
-        read,
-        write,
-        total_max,
-        read_max,
-        write_max,
-        total_max_length,
-        read_max_length,
-        write_max_length,
-    } = *limits;
-    [
-        ("total", total, total_max, total_max_length),
-        ("read", read, read_max, read_max_length),
-        ("write", write, write_max, write_max_length),
-    ]
-}
-
-/// A limit or length that QEMU does not accept, and the remedy.
-fn out_of_range(limits: &IotuneLimits) -> Option<(Phrase, Phrase)> {
-    let kinds = kinds(limits);
-    let bursts = kinds.iter().map(|(_, _, burst, _)| burst);
-    let mut all = kinds.iter().map(|(_, limit, ..)| limit).chain(bursts);
-    if let Some(limit) = all.find_map(|limit| limit.filter(|limit| *limit > LARGEST)) {
-        return Some((
-            phrase!(
-                "a limit of {limit}, above {largest}",
-                limit,
-                largest = LARGEST
-            ),
-            "remove the limit; an unset limit means unlimited".into(),
-        ));
-    }
-    let mut lengths = kinds.iter().map(|(.., length)| *length);
-    lengths.any(|length| length == Some(0)).then(|| {
+/// A length of 0, which only libvirt takes for unset.
+fn empty_length(iotune: &Iotune, unit: &str) -> Option<(String, String)> {
+    let limits = match unit {
+        "bytes" => &iotune.bytes,
+        _ => &iotune.iops,
+    };
+    let lengths = [
+        limits.total_max_length,
+        limits.read_max_length,
+        limits.write_max_length,
+    ];
+    lengths.contains(&Some(0)).then(|| {
         (
-            "a burst of 0 seconds".into(),
-            "use a length of at least 1, or remove it".into(),
+            "a burst of 0 seconds".to_owned(),
+            "use a length of at least 1, or remove it".to_owned(),
         )
     })
-}
-
-/// The first contradiction, and the remedy.
-fn contradiction(limits: &IotuneLimits) -> Option<(Phrase, Phrase)> {
-    let kinds = kinds(limits);
-    let is_set = |limit: Option<u64>| limit.is_some_and(|limit| limit > 0);
-    let [total, read, write] = kinds.map(|(_, limit, ..)| is_set(limit));
-    if total && (read || write) {
-        return Some((
-            "a total limit and a limit for reads or writes".into(),
-            "keep either the total limit, or the limits for reads and writes".into(),
-        ));
-    }
-    let [total, read, write] = kinds.map(|(_, _, burst, _)| is_set(burst));
-    if total && (read || write) {
-        return Some((
-            "a total burst and a burst for reads or writes".into(),
-            "keep either the total burst, or the bursts for reads and writes".into(),
-        ));
-    }
-    for (kind, limit, burst, length) in kinds {
-        let limit = limit.filter(|limit| *limit > 0);
-        let burst = burst.filter(|burst| *burst > 0);
-        match (limit, burst) {
-            (None, Some(burst)) => {
-                return Some((
-                    phrase!(
-                        "a {kind} burst of {burst} without a {kind} limit",
-                        kind,
-                        burst
-                    ),
-                    "set the limit too, or remove the burst".into(),
-                ));
-            }
-            (Some(limit), Some(burst)) if burst < limit => {
-                return Some((
-                    phrase!(
-                        "the {kind} burst is {burst}, below the limit of {limit}",
-                        kind,
-                        burst,
-                        limit,
-                    ),
-                    phrase!("use a burst above {limit}, or remove it", limit),
-                ));
-            }
-            (_, None) if length.is_some_and(|length| length > 1) => {
-                return Some((
-                    phrase!("a {kind} burst has a length, but no rate", kind),
-                    "set the burst too, or remove the length".into(),
-                ));
-            }
-            (_, Some(_) | None) => {}
-        }
-    }
-    None
 }

@@ -202,11 +202,11 @@ fn applies(context: &Context<'_>, feature: &Feature) -> bool {
 /// Reports that it is not known whether the target has a feature.
 fn report_unknown(context: &Context<'_>, report: &mut Report, feature: &Feature) {
     for at in feature.places(context.domain) {
-        let what = format!(
-            "the version of {}",
-            program(feature.capability.row().component)
-        );
-        report.not_checked(at, Missing::new(what, "no target was given"));
+        let what = || {
+            let component = feature.capability.row().component;
+            format!("the version of {}", program(component))
+        };
+        report.not_checked(at, context.missing(what, "no target was given"));
     }
 }
 

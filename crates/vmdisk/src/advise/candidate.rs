@@ -1,6 +1,7 @@
 //! A place with a form, planned and judged.
 
 use vmdisk_facts::MeasuredStorage;
+use vmdisk_facts::verdict::redundancy::RedundancyVerdict;
 use vmdisk_model::Bytes;
 use vmdisk_plan::{Plan, Spec};
 
@@ -33,6 +34,14 @@ pub struct StorageCandidate {
     pub taken: Bytes,
     /// Bytes that are free there; `None` if the facts do not say.
     pub free: Option<Bytes>,
+    /// The most bytes that can be free there, where they are not known.
+    pub most_free: Option<Bytes>,
+    /// Whether data survives the failure of a drive.
+    pub redundancy: RedundancyVerdict,
+    /// True if its medium is removable or on USB; `None` if the facts do not say.
+    pub is_removable: Option<bool>,
+    /// True if it is memory, and gone when the host stops.
+    pub is_memory: bool,
     /// What was measured on the same storage with the same form and settings.
     pub measured: Vec<MeasuredStorage>,
     /// True if the drives do not rotate; `None` if the facts do not say.
@@ -43,5 +52,10 @@ impl StorageCandidate {
     /// What it has of something.
     pub fn mechanism(&self, want: Want) -> &Mechanism {
         &self.gives[want as usize].1
+    }
+
+    /// The findings that a command or a setting on the host ends: what to do before the disk is used.
+    pub fn todo(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.findings.iter().filter(|it| it.is_about_host)
     }
 }

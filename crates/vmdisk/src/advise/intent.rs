@@ -1,7 +1,8 @@
 //! What is asked of a new disk, and the forms that it can have.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use vmdisk_facts::verdict::file_system::FsAbilities;
 use vmdisk_model::Bytes;
 
 vmdisk_source::words! {
@@ -19,6 +20,8 @@ vmdisk_source::words! {
         Trim = "trim",
         /// Checksums of the data.
         Checksums = "checksums",
+        /// The data survives the failure of a drive.
+        Redundancy = "redundancy",
     }
 }
 
@@ -61,6 +64,8 @@ vmdisk_source::words! {
         Volume = "logical volume",
         /// A thin logical volume.
         ThinVolume = "thin volume",
+        /// A ZFS volume.
+        ZfsVolume = "ZFS volume",
         /// A whole disk.
         WholeDisk = "whole disk",
     }
@@ -80,8 +85,11 @@ pub struct StorageIntent {
     pub is_scratch: bool,
     /// The expected load.
     pub load: DiskLoad,
-    /// Directories, volume groups, thin pools (`group/pool`) and devices; empty for all that the facts name.
+    /// Directories, volume groups, thin pools (`group/pool`), datasets of ZFS and devices; empty for all that the facts name.
     pub places: Vec<String>,
+    /// The whole disks that were looked at, by their name in the advice: what is in the way of using them, if anything
+    /// is. Facts do not show whether a disk holds data.
+    pub looked_at: BTreeMap<String, Option<String>>,
 }
 
 impl StorageIntent {
@@ -94,6 +102,7 @@ impl StorageIntent {
             is_scratch: false,
             load: DiskLoad::Mixed,
             places: Vec::new(),
+            looked_at: BTreeMap::new(),
         }
     }
 
@@ -114,13 +123,16 @@ impl StorageIntent {
 
 impl StorageForm {
     /// Bytes that a disk of this form takes when it is made.
-    pub(super) fn taken(self, size: Bytes) -> Bytes {
+    pub(super) fn taken(self, size: Bytes, abilities: Option<&FsAbilities>) -> Bytes {
+        let is_filled = abilities.is_some_and(|it| it.has_holes == Some(false));
         match self {
+            StorageForm::Raw | StorageForm::Qcow2Metadata if is_filled => size,
             StorageForm::RawFalloc
             | StorageForm::RawFull
             | StorageForm::Qcow2Falloc
             | StorageForm::Qcow2Full
             | StorageForm::Volume
+            | StorageForm::ZfsVolume
             | StorageForm::WholeDisk => size,
             StorageForm::Raw
             | StorageForm::RawCopied
@@ -129,6 +141,16 @@ impl StorageForm {
             | StorageForm::Qcow2Copied
             | StorageForm::ThinVolume => Bytes(0),
         }
+    }
+
+    /// True for a file that is written once when it is made.
+    pub(super) const fn is_written(self) -> bool {
+        matches!(self, StorageForm::RawFull | StorageForm::Qcow2Full)
+    }
+
+    /// True for a file whose space is reserved when it is made.
+    pub(super) const fn is_reserved(self) -> bool {
+        matches!(self, StorageForm::RawFalloc | StorageForm::Qcow2Falloc)
     }
 
     /// True for an image in the format qcow2.

@@ -11,7 +11,7 @@ use vmdisk_model::{AioMode, Bytes, CacheMode, Image};
 use vmdisk_plan::{BackendSpec, DiskSpec, Plan, Spec, facts_after_on, plan_on};
 
 use crate::trace::trace;
-use crate::{Detail, Host, LintOptions, read, write};
+use crate::{Host, LintOptions, read, write};
 
 pub use candidate::StorageCandidate;
 pub use intent::{DiskLoad, StorageForm, StorageIntent, Want};
@@ -66,6 +66,18 @@ pub fn advise(intent: &StorageIntent, options: &LintOptions) -> StorageAdvice {
     order::order(intent, candidates, excluded)
 }
 
+/// The whole disks that are in question, by their names. Nothing in the facts is in their way; whether they hold data
+/// shows only a look at them.
+pub fn whole_disks(intent: &StorageIntent, options: &LintOptions) -> Vec<String> {
+    let host = options.host.clone().unwrap_or_default();
+    let (found, _) = places::of(intent, host.index());
+    let is_disk = |it: &FormOfPlace| it.form == StorageForm::WholeDisk;
+    let disks = found
+        .into_iter()
+        .filter(|it| it.forms(intent).iter().any(is_disk));
+    disks.map(|place| place.name).collect()
+}
+
 /// Plans and judges a form of a place. `after` has the facts after another plan.
 fn candidate(
     place: &StoragePlace<'_>,
@@ -77,18 +89,22 @@ fn candidate(
 ) -> Result<StorageCandidate, String> {
     let taken = match (form, place.free) {
         (StorageForm::WholeDisk, Some(size)) => Bytes(size),
-        _ => form.taken(intent.size),
+        _ => form.taken(intent.size, place.abilities),
     };
-    if let Some(free) = place.free.map(Bytes).filter(|free| *free < taken) {
-        let (needed, free) = (taken.rounded(), free.rounded());
-        return Err(format!("it needs {needed}, and {free} are free"));
-    }
     let target = &options.target;
     let mut spec = Spec::new(vec![DiskSpec::new(backend)]);
+    let is_unsafe = intent.is_scratch && !intent.wants.contains(&Want::Migration);
+    spec.disks[0].cache = is_unsafe.then_some(CacheMode::Unsafe);
     let planned = plan_on(&spec, host, target);
     let planned = planned.map_err(|errors| errors[0].message.clone())?;
+    if let Some(why) = wants::in_vain(place, form, &planned) {
+        return Err(why);
+    }
     let host_after = Host::new(facts_after_on(host, &planned, after.take()));
-    let options = options.clone().host(host_after).detail(Detail::Titles);
+    let mut options = options.clone().host(host_after);
+    // It is what may be lost.
+    let asked = is_unsafe.then(|| "cache-unsafe".to_owned());
+    options.ignored.extend(asked);
     let xml = write::libvirt_xml(&planned.domain).map_err(|error| error.to_string())?;
     let document = read(&xml).map_err(|failure| failure.message)?;
     let traced = trace(&document, &options).disks.into_iter().next();
@@ -118,6 +134,10 @@ fn candidate(
         findings: findings.filter(|it| it.disk.is_some()).collect(),
         taken,
         free: place.free.map(Bytes),
+        most_free: place.most_free.map(Bytes),
+        redundancy: place.redundancy.clone(),
+        is_removable: place.is_removable,
+        is_memory: place.filesystem.is_some_and(|it| it.kind.is_volatile()),
         is_fast: place.is_fast,
         measured,
         plan: planned,

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use vmdisk_rule::Severity;
+use vmdisk_rule::{Group, Severity};
 
 use crate::Diagnostic;
+use crate::diagnostic::mask;
 
 use super::candidate::StorageCandidate;
 use super::intent::{DiskLoad, StorageForm, StorageIntent, Want};
-use super::places::ExcludedStorage;
+use super::places::{ExcludedStorage, unknown_between};
 use super::wants::Mechanism;
 use crate::trace::Survival;
 
@@ -40,19 +41,28 @@ pub struct Alternative {
     pub why: String,
 }
 
-/// The criteria, the most important first: what speaks for the candidate with the smaller number.
-const CRITERIA: [&str; 10] = [
+/// The criteria, the most important first: what speaks for the candidate with the smaller number. First what is known to
+/// be safe, then room, the wishes with their price, the medium, and the form. Unknown is between good and bad.
+const CRITERIA: [&str; 13] = [
     "the rules report fewer errors about it",
-    "the rules report fewer warnings about it",
-    "the rules report less advice about it",
-    "flushed data is known to survive a crash of the host",
+    FLUSHED,
+    "more is known to survive the failure of a drive",
+    "its medium is known to be neither removable nor on USB",
+    "more room for the disk is known",
     "fewer facts are missing about what is wanted",
     "what is wanted has a lower price",
-    "the place has room for the whole disk",
+    "the rules report fewer warnings that nothing on the host ends",
     NO_ROTATION,
+    "the rules report less advice about it",
     FORM_FITS,
+    "less is to be done on the host first",
     "more space is free there",
 ];
+
+/// The number of the first criterion that does not separate places.
+const FORM: usize = CRITERIA.len() - 3;
+
+const FLUSHED: &str = "flushed data is known to survive a crash of the host";
 
 const NO_ROTATION: &str = "its drives do not rotate";
 
@@ -89,13 +99,12 @@ pub(super) fn order(
         let asked = format!("--workload {load}");
         alternatives.extend(alternative(asked, &other, None, &candidates, &ranked));
     }
-    let form = CRITERIA.len() - 2;
-    let is_undecided = |(_, rank): &&(usize, Rank)| rank[..form] == ranked[0].1[..form];
+    let is_undecided = |(_, rank): &&(usize, Rank)| rank[..FORM] == ranked[0].1[..FORM];
     let undecided = ranked.iter().take_while(is_undecided).count();
     let mut reasons = Vec::new();
     for (nth, (_, rank)) in ranked.iter().enumerate() {
         reasons.push(match nth.checked_sub(1) {
-            None => in_favour(intent, &candidates[ranked[0].0]),
+            None => in_favour(&candidates[ranked[0].0]),
             Some(before) => decisive(&ranked[before].1, rank).to_owned(),
         });
     }
@@ -123,6 +132,11 @@ pub(super) fn order(
 
 /// One entry for each place and reason.
 fn merged(mut excluded: Vec<ExcludedStorage>) -> Vec<ExcludedStorage> {
+    // A place may be what somebody took for the name of one, such as an address with a login.
+    for it in &mut excluded {
+        mask(&mut it.place);
+        mask(&mut it.why);
+    }
     excluded.sort_by(|one, other| (&one.place, &one.why).cmp(&(&other.place, &other.why)));
     excluded.dedup_by(|next, first| {
         let is_same = (&next.place, &next.why) == (&first.place, &first.why);
@@ -152,6 +166,29 @@ fn obstacle(intent: &StorageIntent, candidate: &StorageCandidate) -> Option<Stri
         let statement = candidate.loss.statements.first();
         return statement.map(|statement| statement.text.clone());
     }
+    no_room(intent, candidate).or_else(|| no_wish(intent, candidate))
+}
+
+/// Why a candidate has no room: for the whole disk, or, if space is taken as the guest writes, for its beginning.
+fn no_room(intent: &StorageIntent, candidate: &StorageCandidate) -> Option<String> {
+    let needed = match intent.wants.contains(&Want::Thin) {
+        true => candidate.taken,
+        false => candidate.taken.max(intent.size),
+    };
+    let needs = format!("it needs {}", needed.rounded());
+    match (candidate.free, candidate.most_free) {
+        (Some(free), _) if free < needed => {
+            Some(format!("{needs}, and {} are free", free.rounded()))
+        }
+        (None, Some(most)) if most < needed => {
+            let most = most.rounded();
+            Some(format!("{needs}, and at most {most} can be free"))
+        }
+        _ => None,
+    }
+}
+
+fn no_wish(intent: &StorageIntent, candidate: &StorageCandidate) -> Option<String> {
     intent
         .wants
         .iter()
@@ -162,35 +199,48 @@ fn obstacle(intent: &StorageIntent, candidate: &StorageCandidate) -> Option<Stri
 }
 
 fn rank(intent: &StorageIntent, candidate: &StorageCandidate) -> Rank {
-    // One finding of a rule counts once, wherever it is.
-    let found = |severity| {
-        let of_severity = candidate
-            .findings
-            .iter()
-            .filter(|it| it.severity == severity);
-        let rules: BTreeSet<_> = of_severity.map(|it| it.rule.name).collect();
+    // One finding of a rule counts once, wherever it is. What may be lost needs no safety.
+    let found = |is_counted: &dyn Fn(&Diagnostic) -> bool| {
+        let safe = |it: &&Diagnostic| intent.is_scratch && it.rule.group == Group::DataSafety;
+        let found = candidate.findings.iter().filter(|it| !safe(it));
+        let rules: BTreeSet<_> = found
+            .filter(|it| is_counted(it))
+            .map(|it| it.rule.name)
+            .collect();
         rules.len() as u64
     };
+    let lasting = |severity| found(&|it| it.severity == severity && !it.is_about_host);
     let wanted = |is_counted: fn(&Mechanism) -> bool| {
         let mechanisms = intent.wants.iter().map(|want| candidate.mechanism(*want));
         mechanisms.filter(|it| is_counted(it)).count() as u64
     };
+    let safe = |rank: u64| if intent.is_scratch { 0 } else { rank };
     let free = candidate.free.map(|free| free.0);
-    let is_small = free.is_some_and(|free| free < intent.size.0);
     [
-        found(Severity::Error),
-        found(Severity::Warning),
-        found(Severity::Advice),
-        u64::from(candidate.loss.flushed != Survival::Kept),
+        found(&|it| it.severity == Severity::Error),
+        safe(match candidate.loss.flushed {
+            Survival::Kept => 0,
+            Survival::Unknown => 1,
+            Survival::Lost => 2,
+        }),
+        safe(candidate.redundancy.redundancy as u64),
+        safe(unknown_between(candidate.is_removable.map(|it| !it))),
+        match free {
+            Some(free) if free >= intent.size.0 => 0,
+            None => 1,
+            // Of places that a thin disk can outgrow, the one that lasts longest.
+            Some(free) => u64::MAX - free,
+        },
         wanted(|it| matches!(it, Mechanism::Unknown(_))),
         wanted(|it| matches!(it, Mechanism::AtPrice(_))),
-        u64::from(is_small),
-        match candidate.is_fast {
-            Some(true) => 0,
-            None => 1,
-            Some(false) => 2,
+        lasting(Severity::Warning),
+        match candidate.is_memory {
+            true => 0,
+            false => 1 + unknown_between(candidate.is_fast),
         },
+        lasting(Severity::Advice),
         place_of(candidate.form, intent.load),
+        found(&|it| it.is_about_host && it.severity >= Severity::Advice),
         u64::MAX - free.unwrap_or_default(),
     ]
 }
@@ -198,9 +248,10 @@ fn rank(intent: &StorageIntent, candidate: &StorageCandidate) -> Rank {
 /// The place of each form in the order for a database or a sequential load, for a mixed load and for a boot disk: small
 /// fits well. Allocated storage has no cost at the first write, a raw file no tables, and a sparse file takes no space
 /// that a guest may never need.
-const PLACES: [(StorageForm, [u64; 3]); 12] = [
+const PLACES: [(StorageForm, [u64; 3]); 13] = [
     (StorageForm::Raw, [5, 0, 0]),
     (StorageForm::ThinVolume, [4, 1, 3]),
+    (StorageForm::ZfsVolume, [4, 1, 3]),
     (StorageForm::Volume, [1, 2, 5]),
     (StorageForm::RawFalloc, [3, 3, 4]),
     (StorageForm::Qcow2Metadata, [8, 4, 2]),
@@ -235,31 +286,39 @@ fn decisive(better: &Rank, worse: &Rank) -> &'static str {
 }
 
 /// What speaks for the best candidate by itself.
-fn in_favour(intent: &StorageIntent, best: &StorageCandidate) -> String {
+fn in_favour(best: &StorageCandidate) -> String {
     let mut reasons = Vec::new();
-    let rank = rank(intent, best);
-    if rank[..3] == [0; 3] {
-        reasons.push("the rules report nothing about it");
+    if best.findings.is_empty() {
+        reasons.push("the rules report nothing about it".to_owned());
     }
     if best.loss.flushed == Survival::Kept {
-        reasons.push("flushed data survives a crash of the host");
+        reasons.push("flushed data survives a crash of the host".to_owned());
+    }
+    if let Mechanism::Given(reason) = best.mechanism(Want::Redundancy) {
+        reasons.push(reason.clone());
     }
     if best.is_fast == Some(true) {
-        reasons.push(NO_ROTATION);
+        reasons.push(NO_ROTATION.to_owned());
     }
-    reasons.push(match best.form {
-        StorageForm::Raw | StorageForm::RawCopied => {
+    let is_sparse = matches!(best.mechanism(Want::Thin), Mechanism::Given(_));
+    let form = match best.form {
+        StorageForm::Raw | StorageForm::RawCopied if is_sparse => {
             "a raw file has no tables, and a sparse one takes space as the guest writes"
         }
-        StorageForm::RawFalloc | StorageForm::RawFull => {
-            "a raw file has no tables, and allocated space costs nothing at the first write"
+        StorageForm::Raw | StorageForm::RawCopied => "a raw file has no tables",
+        StorageForm::RawFalloc => "a raw file has no tables, and its space is reserved",
+        StorageForm::RawFull => {
+            "a raw file has no tables, and space that was written costs nothing at the first write"
         }
         StorageForm::Volume | StorageForm::WholeDisk => {
             "no file system is between the guest and the drives, and all space is allocated"
         }
-        StorageForm::ThinVolume => "no file system is between the guest and the pool",
+        StorageForm::ThinVolume | StorageForm::ZfsVolume => {
+            "no file system is between the guest and the pool"
+        }
         _ => "of the forms that have everything asked, it costs least",
-    });
+    };
+    reasons.push(form.to_owned());
     reasons.join("; ")
 }
 
@@ -274,7 +333,12 @@ fn alternative(
     let (best_now, _) = now.first()?;
     let ranked = ranked(other, candidates);
     let Some((best, _)) = ranked.first() else {
-        let why = candidates[*best_now].mechanism(want?).text().to_owned();
+        let want = want?;
+        let of_now = candidates[*best_now].mechanism(want);
+        let has_it = |it: &&StorageCandidate| !matches!(it.mechanism(want), Mechanism::Missing(_));
+        let mut others = candidates.iter().filter(has_it);
+        let other = others.find_map(|it| no_room(other, it));
+        let why = other.unwrap_or_else(|| of_now.text().to_owned());
         return Some(Alternative {
             asked,
             best: None,

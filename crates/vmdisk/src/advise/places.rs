@@ -5,9 +5,13 @@ use std::collections::BTreeSet;
 
 use vmdisk_facts::blockdev::{BlockDevice, BlockKind};
 use vmdisk_facts::path::FileKind;
+use vmdisk_facts::verdict::attachment::Attachment;
+use vmdisk_facts::verdict::file_system::FsAbilities;
+use vmdisk_facts::verdict::media::SlowestDrive;
+use vmdisk_facts::verdict::redundancy::RedundancyVerdict;
 use vmdisk_facts::{Fact, Filesystem, FsKind, HostIndex};
 use vmdisk_model::{Preallocation, Qcow2Preallocation};
-use vmdisk_plan::{BackendSpec, DeviceSpec, LvmSpec, LvmThinSpec, Qcow2Spec, RawSpec};
+use vmdisk_plan::{BackendSpec, DeviceSpec, LvmSpec, LvmThinSpec, Qcow2Spec, RawSpec, ZvolSpec};
 
 use super::intent::{StorageForm, StorageIntent};
 
@@ -33,7 +37,16 @@ pub(super) struct StoragePlace<'a> {
     pub(super) kind: String,
     storage: StorageOfPlace,
     pub(super) filesystem: Option<&'a Filesystem>,
+    /// What files there can do.
+    pub(super) abilities: Option<&'static FsAbilities>,
+    /// Free bytes.
     pub(super) free: Option<u64>,
+    /// The most bytes that can be free, where they are not known.
+    pub(super) most_free: Option<u64>,
+    /// The drives below it, as they are attached.
+    pub(super) drives: Vec<&'a BlockDevice>,
+    pub(super) redundancy: RedundancyVerdict,
+    pub(super) is_removable: Option<bool>,
     pub(super) is_fast: Option<bool>,
 }
 
@@ -42,6 +55,7 @@ enum StorageOfPlace {
     Directory,
     Group,
     ThinPool { group: String, pool: String },
+    Dataset,
     WholeDisk,
 }
 
@@ -65,6 +79,7 @@ pub(super) fn of<'a>(
     };
     search.directories();
     search.volumes();
+    search.datasets();
     search.disks();
     search.unknown_names();
     let Search {
@@ -73,9 +88,9 @@ pub(super) fn of<'a>(
         ..
     } = search;
     // The others differ from these in nothing that the facts show but their space.
-    places.sort_by_key(|it| (it.is_fast != Some(true), Reverse(it.free)));
+    places.sort_by(|one, other| one.order(intent).cmp(&other.order(intent)));
     for place in places.split_off(places.len().min(MAX_PLACES)) {
-        let why = format!("{MAX_PLACES} places with faster drives or more free space are compared");
+        let why = format!("{MAX_PLACES} safer, faster or larger places are compared");
         excluded.push(excluded_place(place.name, why));
     }
     (places, excluded)
@@ -107,7 +122,7 @@ impl<'a> Search<'_, '_, 'a> {
         places.is_empty() || places.iter().any(|place| place == name)
     }
 
-    /// One directory of each file system that a pool, an image or the intent names.
+    /// The directories that a pool, an image or the intent names, one of those that are alike.
     fn directories(&mut self) {
         let facts = self.host.facts();
         let is_image = |file: &&vmdisk_facts::File| file.kind.is(&FileKind::Regular);
@@ -126,6 +141,8 @@ impl<'a> Search<'_, '_, 'a> {
             }
         };
         named.retain(|path| !path.is_empty() && !path.starts_with("/dev/"));
+        // What a pool or the user names, before what only an image names.
+        named.sort_by_key(|path| (self.host.directory(path).is_none(), path.clone()));
         let mut seen = BTreeSet::new();
         for path in named {
             if let Err(why) = self.directory(&path, &mut seen) {
@@ -134,7 +151,11 @@ impl<'a> Search<'_, '_, 'a> {
         }
     }
 
-    fn directory(&mut self, path: &str, seen: &mut BTreeSet<&'a str>) -> Result<(), String> {
+    fn directory(
+        &mut self,
+        path: &str,
+        seen: &mut BTreeSet<DirectoryClass<'a>>,
+    ) -> Result<(), String> {
         // The nearest directory of the facts may be one above it.
         let own = path.trim_end_matches('/');
         let mut directories = self.host.facts().dirs.iter();
@@ -152,7 +173,12 @@ impl<'a> Search<'_, '_, 'a> {
             return Err("the facts do not show its file system".to_owned());
         };
         let mount = self.host.mount_of(path).known();
-        if !self.intent.places.iter().any(|place| place == path) && !seen.insert(&filesystem.id) {
+        let class = (
+            filesystem.id.as_str(),
+            self.host.nocow(path).known(),
+            self.host.compressed(path).known(),
+        );
+        if !self.intent.places.iter().any(|place| place == path) && !seen.insert(class) {
             return Ok(());
         }
         let kind = &filesystem.kind;
@@ -174,23 +200,34 @@ impl<'a> Search<'_, '_, 'a> {
         let on = devices
             .first()
             .map(|device| format!(" on {}", device.name()));
-        let is_fast = devices
-            .iter()
-            .map(|device| self.is_fast(device))
-            .reduce(|one, other| (one == other).then_some(one).flatten());
         let existence = match directory {
             None if self.intent.places.iter().any(|place| place == path) => {
                 "; whether the directory exists is not known"
             }
             _ => "",
         };
-        self.places.push(StoragePlace {
-            name: path.to_owned(),
+        let free = filesystem.free_bytes.value().copied();
+        // What is written to memory takes it from the guests.
+        let memory = self.host.facts().memory.available_bytes.value();
+        let free = match memory.filter(|_| kind.is_volatile()) {
+            Some(memory) => free.map(|free| free.min(*memory)),
+            None => free,
+        };
+        let is_elsewhere = kind.is_elsewhere() && !matches!(kind, FsKind::Fuse(_));
+        let place = StoragePlace {
             kind: format!("{kind}{}{existence}", on.unwrap_or_default()),
-            storage: StorageOfPlace::Directory,
             filesystem: Some(filesystem),
-            free: filesystem.free_bytes.value().copied(),
-            is_fast: is_fast.flatten(),
+            abilities: Some(self.host.abilities_of(filesystem)),
+            free,
+            redundancy: self.host.redundancy_on(filesystem),
+            ..self.place(path, StorageOfPlace::Directory, &devices)
+        };
+        self.places.push(StoragePlace {
+            is_removable: match kind.is_volatile() || is_elsewhere {
+                true => Some(false),
+                false => place.is_removable,
+            },
+            ..place
         });
         Ok(())
     }
@@ -198,7 +235,10 @@ impl<'a> Search<'_, '_, 'a> {
     /// Volume groups, and thin pools.
     fn volumes(&mut self) {
         let mut seen = BTreeSet::new();
-        for device in &self.host.facts().blockdevs {
+        let mut devices: Vec<_> = self.host.facts().blockdevs.iter().collect();
+        // The pool itself shows more than a volume in it.
+        devices.sort_by_key(|it| (it.kind != BlockKind::LvmThinPool, &it.paths));
+        for device in devices {
             let Some(lvm) = device.lvm.value() else {
                 continue;
             };
@@ -222,6 +262,7 @@ impl<'a> Search<'_, '_, 'a> {
                 self.exclude(name, format!("LVM reports it as {health}"));
                 continue;
             }
+            let found = self.host.volume_group(group);
             let (storage, kind, free) = match pool {
                 Some(pool) => {
                     let size = match device.kind {
@@ -236,53 +277,96 @@ impl<'a> Search<'_, '_, 'a> {
                     let storage = StorageOfPlace::ThinPool { group, pool };
                     (storage, "thin pool", free)
                 }
-                None => (StorageOfPlace::Group, "volume group", None),
+                None => (StorageOfPlace::Group, "volume group", found.free),
             };
+            let most_free = match storage {
+                StorageOfPlace::Group => found.left,
+                _ => None,
+            };
+            // A new volume can be on any of the group's drives, a thin one is on those of its pool.
+            let below = match &storage {
+                StorageOfPlace::Group if !found.drives.is_empty() => found.drives,
+                _ => vec![device],
+            };
+            let place = self.place(&name, storage, &below);
             self.places.push(StoragePlace {
-                name,
                 kind: kind.to_owned(),
-                storage,
-                filesystem: None,
                 free,
-                is_fast: self.is_fast(device),
+                most_free,
+                ..place
             });
         }
     }
 
-    /// Whole disks that nothing uses.
-    fn disks(&mut self) {
-        for device in &self.host.facts().blockdevs {
-            if !matches!(
-                device.kind,
-                BlockKind::Disk | BlockKind::Nvme | BlockKind::Multipath
-            ) {
+    /// Datasets of ZFS, for volumes in them.
+    fn datasets(&mut self) {
+        let mut seen = BTreeSet::new();
+        for filesystem in &self.host.facts().filesystems {
+            let dataset = filesystem.zfs.as_ref().and_then(|zfs| zfs.dataset.as_str());
+            let Some(dataset) = dataset.known() else {
+                continue;
+            };
+            if !self.is_asked(dataset) || !seen.insert(dataset) {
                 continue;
             }
-            let stable = device.by_id.value().and_then(|names| names.first());
+            let place = self.place(dataset, StorageOfPlace::Dataset, &[]);
+            self.places.push(StoragePlace {
+                kind: "ZFS dataset".to_owned(),
+                free: filesystem.free_bytes.value().copied(),
+                redundancy: self.host.redundancy_on(filesystem),
+                ..place
+            });
+        }
+    }
+
+    /// Whole disks, arrays, encrypted devices and partitions that nothing uses.
+    fn disks(&mut self) {
+        for device in &self.host.facts().blockdevs {
+            let what = match device.kind {
+                BlockKind::Disk | BlockKind::Nvme | BlockKind::Multipath => "disk",
+                BlockKind::Md => "array",
+                BlockKind::CryptLuks1 | BlockKind::CryptLuks2 | BlockKind::Crypt => {
+                    "encrypted device"
+                }
+                BlockKind::Partition => "partition",
+                _ => continue,
+            };
+            // The name of a multipath device can change, its UUID does not. That of an encrypted device is in a table.
+            let names = device.by_id.value().into_iter().flatten();
+            let mapped =
+                |path: &&String| device.kind.is_crypt() && path.starts_with("/dev/mapper/");
+            let names = names.chain(device.paths.iter().filter(mapped));
+            let stable = names.min_by_key(|name| (name.contains("/dm-name-"), *name));
             let name = stable
                 .cloned()
                 .unwrap_or_else(|| device.name().into_owned());
-            let is_asked = self.is_asked(&name)
-                || device
-                    .paths
-                    .iter()
-                    .any(|path| self.intent.places.contains(path));
-            if !is_asked {
+            let mut paths = device.paths.iter();
+            let is_named = paths.any(|path| self.intent.places.contains(path));
+            let is_asked = self.is_asked(&name) || is_named;
+            // Each host has partitions and arrays that are in use, and nobody asks for them.
+            let is_listed = what == "disk" || is_named || self.obstacle(device).is_none();
+            if !is_asked || !is_listed {
                 continue;
             }
-            match self.obstacle(device) {
+            let looked_at = self.intent.looked_at.get(&name);
+            let found = looked_at.cloned().flatten();
+            match self.obstacle(device).or(found) {
                 Some(why) => self.exclude(name, why),
                 None if stable.is_none() => {
                     self.exclude(name, "it has no stable name in /dev/disk/by-id")
                 }
-                None => self.places.push(StoragePlace {
-                    kind: "unused disk".to_owned(),
-                    storage: StorageOfPlace::WholeDisk,
-                    filesystem: None,
-                    free: device.size.value().copied(),
-                    is_fast: self.is_fast(device),
-                    name,
-                }),
+                None => {
+                    let data = match looked_at {
+                        Some(_) => ", on which no data was found",
+                        None => "; whether it holds data is not known",
+                    };
+                    let place = self.place(&name, StorageOfPlace::WholeDisk, &[device]);
+                    self.places.push(StoragePlace {
+                        kind: format!("unused {what}{data}"),
+                        free: device.size.value().copied(),
+                        ..place
+                    });
+                }
             }
         }
     }
@@ -350,26 +434,74 @@ impl<'a> Search<'_, '_, 'a> {
                     .iter()
                     .any(|it| is_named(&it.place) || is_path(&it.place));
             if !is_known {
-                let why =
-                    "the facts show no directory, volume group, thin pool or disk with this name";
+                let why = "the facts show no directory, volume group, thin pool, dataset or disk with this name";
                 self.excluded.push(excluded_place(name, why));
             }
         }
     }
 
-    /// True if no drive below a device rotates.
-    fn is_fast(&self, device: &'a BlockDevice) -> Option<bool> {
-        let leaves = self.host.leaves(device);
-        let rotating = leaves
-            .iter()
-            .map(|leaf| leaf.queue.rotational.value().copied());
-        rotating
-            .collect::<Option<Vec<bool>>>()
-            .map(|all| !all.contains(&true))
+    /// A place on some devices; any of them can have a block of the disk.
+    fn place(
+        &self,
+        name: &str,
+        storage: StorageOfPlace,
+        devices: &[&'a BlockDevice],
+    ) -> StoragePlace<'a> {
+        let leaves = devices.iter().flat_map(|it| self.host.leaves(it));
+        let slowest = SlowestDrive::of(&leaves.collect::<Vec<_>>(), String::new).ok();
+        let drives = devices.iter().flat_map(|it| self.host.attached_under(it));
+        let drives: Vec<_> = drives.collect();
+        let mut removable = drives.iter().map(|drive| Attachment::is_removable(drive));
+        let is_removable = match () {
+            () if drives.is_empty() => None,
+            () if removable.clone().any(|it| it == Some(true)) => Some(true),
+            () => removable.all(|it| it == Some(false)).then_some(false),
+        };
+        StoragePlace {
+            name: name.to_owned(),
+            kind: String::new(),
+            storage,
+            filesystem: None,
+            abilities: None,
+            free: None,
+            most_free: None,
+            redundancy: self.host.redundancy_of(devices),
+            is_removable,
+            is_fast: slowest.and_then(|slowest| slowest.media.is_fast()),
+            drives,
+        }
+    }
+}
+
+/// File system, copy-on-write and compression: files in directories that have the same are alike.
+type DirectoryClass<'a> = (&'a str, Option<bool>, Option<bool>);
+
+/// Unknown is worse than good, and better than bad.
+pub(super) const fn unknown_between(is_good: Option<bool>) -> u64 {
+    match is_good {
+        Some(true) => 0,
+        None => 1,
+        Some(false) => 2,
     }
 }
 
 impl StoragePlace<'_> {
+    /// The order in which places are planned, as far as it is known without a plan.
+    fn order(&self, intent: &StorageIntent) -> impl Ord + use<'_> {
+        let has_room = self.free.or(self.most_free);
+        let has_room = has_room.is_none_or(|free| free >= intent.size.0);
+        (
+            !has_room,
+            (!intent.is_scratch).then_some((
+                self.redundancy.redundancy,
+                unknown_between(self.is_removable.map(|it| !it)),
+            )),
+            unknown_between(self.is_fast),
+            Reverse(self.free),
+            self.name.as_str(),
+        )
+    }
+
     /// The forms that a disk can have there.
     pub(super) fn forms(&self, intent: &StorageIntent) -> Vec<FormOfPlace> {
         let size = Some(intent.size);
@@ -400,6 +532,10 @@ impl StoragePlace<'_> {
                 }
                 .into(),
             ),
+            StorageOfPlace::Dataset => {
+                let dataset = format!("{}/{volume}", self.name);
+                one(StorageForm::ZfsVolume, ZvolSpec { dataset, size }.into())
+            }
             StorageOfPlace::WholeDisk => {
                 let device = DeviceSpec {
                     path: self.name.clone(),

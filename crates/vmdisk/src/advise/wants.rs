@@ -1,11 +1,13 @@
 //! What a disk has of the things that are wanted, by which mechanism.
 
 use vmdisk_facts::FsKind;
+use vmdisk_facts::verdict::attachment::Attachment;
+use vmdisk_facts::verdict::redundancy::Redundancy;
 use vmdisk_plan::Plan;
 
 use super::intent::{StorageForm, Want};
 use super::places::StoragePlace;
-use crate::trace::{IoPath, RequestKind, RequestOutcome};
+use crate::trace::{IoPath, RequestKind, RequestOutcome, StatementBasis};
 
 /// What a disk has of something, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,62 +61,160 @@ pub(super) fn of(
     plan: &Plan,
     path: &IoPath,
 ) -> Mechanism {
-    let kind = place.filesystem.map(|filesystem| &filesystem.kind);
     match want {
-        Want::Snapshots => snapshots(form, kind),
-        Want::Thin => thin(form),
+        Want::Snapshots => snapshots(place, form),
+        Want::Thin => thin(place, form),
         Want::Clones => match form {
+            StorageForm::ZfsVolume => given("clones of a ZFS snapshot share its blocks"),
             StorageForm::ThinVolume => given("thin snapshots share the chunks of their origin"),
             StorageForm::Volume | StorageForm::WholeDisk => Mechanism::AtPrice(
                 "as the base of qcow2 images elsewhere, which must not change then".to_owned(),
             ),
             _ => given("as the base of qcow2 images, which must not change then"),
         },
-        Want::Migration => migration(kind, plan),
+        Want::Migration => match is_shared(place, form) {
+            Mechanism::Given(text) => migration(text, plan),
+            other => other,
+        },
         Want::Trim => trim(path),
+        Want::Checksums if form == StorageForm::ZfsVolume => {
+            given("zfs has a checksum of each block")
+        }
         Want::Checksums => checksums(place, plan),
+        Want::Redundancy => redundancy(place),
     }
 }
 
-fn snapshots(form: StorageForm, kind: Option<&FsKind>) -> Mechanism {
+fn redundancy(place: &StoragePlace<'_>) -> Mechanism {
+    let reason = place.redundancy.reason.clone();
+    match place.redundancy.redundancy {
+        Redundancy::Kept => Mechanism::Given(reason),
+        Redundancy::Unknown => Mechanism::Unknown(reason),
+        Redundancy::Single | Redundancy::Degraded => Mechanism::Missing(reason),
+    }
+}
+
+/// True if an overwrite goes to new blocks.
+fn is_copied(place: &StoragePlace<'_>, plan: &Plan) -> bool {
+    let is_nocow =
+        |choice: &vmdisk_plan::Choice| choice.option == "nocow" && choice.value == "true";
+    let copies = place
+        .abilities
+        .is_some_and(|it| it.copies_on_write == Some(true));
+    copies && !plan.choices.iter().any(is_nocow)
+}
+
+/// Why space that a form takes at the beginning is taken in vain.
+pub(super) fn in_vain(place: &StoragePlace<'_>, form: StorageForm, plan: &Plan) -> Option<String> {
+    let kind = &place.filesystem?.kind;
+    if !is_copied(place, plan) {
+        return None;
+    }
+    let reserves = place.abilities.is_some_and(|it| it.reserves == Some(true));
+    match () {
+        () if form.is_written() => Some(format!(
+            "{kind} is copy-on-write: each write takes new blocks, however the file was filled"
+        )),
+        () if form.is_reserved() && !reserves => {
+            Some(format!("{kind} reserves no space for a file"))
+        }
+        () => None,
+    }
+}
+
+fn snapshots(place: &StoragePlace<'_>, form: StorageForm) -> Mechanism {
+    let shares = place.abilities.and_then(|it| it.shares_blocks);
+    let is_on_zfs = place.filesystem.is_some_and(|it| it.kind == FsKind::Zfs);
     match form {
         _ if form.is_qcow2() => given("qcow2 keeps them in the image"),
         StorageForm::ThinVolume => given("thin snapshots in the same pool"),
+        StorageForm::ZfsVolume => given("snapshots of the ZFS volume"),
         StorageForm::Volume => Mechanism::AtPrice(
             "a snapshot of a thick volume copies each block before its first overwrite".to_owned(),
         ),
         StorageForm::WholeDisk => missing("a whole disk has no snapshots"),
-        _ if kind == Some(&FsKind::Zfs) => given("snapshots of the ZFS dataset"),
+        _ if is_on_zfs => given("snapshots of the ZFS dataset"),
+        _ if shares == Some(true) => Mechanism::AtPrice(
+            "copies that share blocks (reflinks), while the guest is shut off".to_owned(),
+        ),
         _ => missing("a raw file has none; an external snapshot makes the disk a qcow2 overlay"),
     }
 }
 
-fn thin(form: StorageForm) -> Mechanism {
-    match form {
-        StorageForm::Raw | StorageForm::RawCopied => given("the file is sparse"),
-        StorageForm::Qcow2 | StorageForm::Qcow2Metadata | StorageForm::Qcow2Copied => {
+fn thin(place: &StoragePlace<'_>, form: StorageForm) -> Mechanism {
+    let has_holes = place.abilities.map(|it| it.has_holes);
+    let kind = place.filesystem.map(|it| it.kind.to_string());
+    let kind = kind.unwrap_or_default();
+    match (form, has_holes) {
+        (StorageForm::Raw | StorageForm::RawCopied | StorageForm::Qcow2Metadata, Some(None)) => {
+            Mechanism::Unknown(format!("whether files on {kind} have holes is not known"))
+        }
+        (StorageForm::Raw | StorageForm::Qcow2Metadata, Some(Some(false))) => {
+            missing(format!("files on {kind} have no holes"))
+        }
+        (StorageForm::Raw | StorageForm::RawCopied, _) => given("the file is sparse"),
+        (StorageForm::Qcow2 | StorageForm::Qcow2Metadata | StorageForm::Qcow2Copied, _) => {
             given("clusters take space when they are written")
         }
-        StorageForm::ThinVolume => given("chunks of the pool are taken when they are written"),
+        (StorageForm::ThinVolume, _) => given("chunks of the pool are taken when they are written"),
         _ => missing("all space is taken when the disk is made"),
     }
 }
 
-/// libvirt migrates without a copy if both hosts see the storage and the cache mode bypasses their page caches.
-fn migration(kind: Option<&FsKind>, plan: &Plan) -> Mechanism {
-    let is_shared = match kind {
-        Some(FsKind::Nfs | FsKind::Nfs4 | FsKind::Ceph | FsKind::Gfs2 | FsKind::Ocfs2) => true,
-        Some(FsKind::Fuse(kind)) if kind == "glusterfs" => true,
-        Some(FsKind::Cifs | FsKind::Fuse(_) | FsKind::Other(_)) => {
+/// Whether other hosts see the storage.
+fn is_shared(place: &StoragePlace<'_>, form: StorageForm) -> Mechanism {
+    let text = "other hosts see the storage";
+    match place.filesystem.map(|filesystem| &filesystem.kind) {
+        Some(FsKind::Nfs | FsKind::Nfs4 | FsKind::Ceph | FsKind::Gfs2 | FsKind::Ocfs2) => {
+            return given(text);
+        }
+        Some(FsKind::Fuse(kind)) if kind == "glusterfs" => return given(text),
+        Some(FsKind::Cifs | FsKind::Fuse(_) | FsKind::Other(_)) if place.drives.is_empty() => {
             return Mechanism::Unknown("it is not known whether other hosts see it".to_owned());
         }
-        _ => false,
-    };
+        Some(FsKind::Plan9 | FsKind::Virtiofs) => {
+            return Mechanism::Unknown(
+                "the host above decides whether other hosts see it".to_owned(),
+            );
+        }
+        Some(kind) if kind.is_volatile() => return missing("only this host sees its memory"),
+        Some(kind) => return missing(format!("only one host may mount {kind}")),
+        None if form == StorageForm::ZfsVolume => {
+            return missing("only one host may import a ZFS pool");
+        }
+        None if form == StorageForm::ThinVolume => {
+            return missing("only one host may use a thin pool");
+        }
+        None => {}
+    }
+    let mut unknown = None;
+    for drive in &place.drives {
+        let name = drive.name();
+        match Attachment::of(drive) {
+            Ok(Attachment::Inside | Attachment::Removable | Attachment::Controller) => {
+                return missing(format!("only this host sees {name}"));
+            }
+            Ok(Attachment::Network) => {
+                let why = format!("whether other hosts see {name} is not known");
+                unknown = unknown.or(Some(why));
+            }
+            Ok(Attachment::Hypervisor) => {
+                let why = format!("the hypervisor decides whether other hosts see {name}");
+                unknown = unknown.or(Some(why));
+            }
+            Err(why) => unknown = unknown.or(Some(why)),
+        }
+    }
+    let unknown = unknown.unwrap_or_else(|| "the facts do not show the drives".to_owned());
+    Mechanism::Unknown(unknown)
+}
+
+/// libvirt migrates without a copy if both hosts see the storage and the cache mode bypasses their page caches.
+fn migration(is_shared: String, plan: &Plan) -> Mechanism {
     let backend = &plan.domain.disks[0].backend;
-    match is_shared {
-        false => missing("only this host sees the storage"),
-        true if backend.is_direct() => given("other hosts see the storage, and no host caches it"),
-        true => missing(format!(
+    match backend.is_direct() {
+        true => Mechanism::Given(format!("{is_shared}, and no host caches it")),
+        false => missing(format!(
             "libvirt refuses it with cache mode {}",
             backend.effective_cache().as_str()
         )),
@@ -132,7 +232,12 @@ fn trim(path: &IoPath) -> Mechanism {
             RequestOutcome::Dropped | RequestOutcome::Refused | RequestOutcome::Absent => {
                 return missing(text);
             }
-            RequestOutcome::Unknown => return Mechanism::Unknown(text.clone()),
+            RequestOutcome::Unknown => {
+                return Mechanism::Unknown(match &effect.statement.basis {
+                    StatementBasis::Missing { what, why, .. } => format!("{what}: {why}"),
+                    _ => text.clone(),
+                });
+            }
             RequestOutcome::Passed
             | RequestOutcome::Split
             | RequestOutcome::Copied
@@ -147,17 +252,15 @@ fn checksums(place: &StoragePlace<'_>, plan: &Plan) -> Mechanism {
     let Some(filesystem) = place.filesystem else {
         return missing("the block layer has no checksums of data");
     };
-    match &filesystem.kind {
-        FsKind::Zfs => given("ZFS has a checksum of each block"),
-        FsKind::Bcachefs => given("bcachefs has a checksum of each extent"),
-        FsKind::Btrfs => {
-            let is_nocow =
-                |choice: &vmdisk_plan::Choice| choice.option == "nocow" && choice.value == "true";
-            match plan.choices.iter().any(is_nocow) {
-                true => missing("files that btrfs writes in place have no checksums"),
-                false => given("btrfs has a checksum of each block"),
-            }
+    let kind = &filesystem.kind;
+    match place.abilities.and_then(|it| it.has_checksums) {
+        Some(true) if is_copied(place, plan) => {
+            Mechanism::Given(format!("{kind} has a checksum of each block"))
         }
-        kind => missing(format!("{kind} has no checksums of data")),
+        Some(true) => missing(format!(
+            "files that {kind} writes in place have no checksums"
+        )),
+        Some(false) => missing(format!("{kind} has no checksums of data")),
+        None => Mechanism::Unknown(format!("whether {kind} has checksums of data is not known")),
     }
 }

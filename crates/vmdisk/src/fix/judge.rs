@@ -1,6 +1,6 @@
 //! Whether a text after fixes is better than before, and which of them is to blame if it is not.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::rules::{Rule, Severity, may_follow};
 use vmdisk_model::FieldPath;
@@ -109,8 +109,13 @@ pub(super) fn judge(before: &LintReport, after: &LintReport, batch: &[&Seen]) ->
         guilty: HashMap::new(),
         other: None,
     };
+    let mut judged = HashSet::new();
     for diagnostic in &after.diagnostics {
         let seen = Seen::of(diagnostic);
+        // All controllers have one place, and the same is said of each.
+        if !judged.insert((seen.key(), seen.severity)) {
+            continue;
+        }
         let near = by_disk.get(&seen.disk).map_or(&[][..], Vec::as_slice);
         // A pedantic finding says that nothing is wrong. Advice about what a misspelt word meant is not worse than a word
         // without effect, and advice is not worse than an error.

@@ -10,7 +10,6 @@ use vmdisk_model::FieldPath;
 use vmdisk_source::{Edit, Span, apply_edits};
 
 use crate::lint::lint_unselected;
-use crate::trial::QemuTrialOutcome;
 use crate::{Diagnostic, Document, LintOptions, LintReport, ReadFailure, read};
 
 pub use failure::{FailedFix, FixFailure};
@@ -42,9 +41,12 @@ pub struct Fixed {
 /// Reads a text again after fixes, with the same other inputs as the first time.
 pub type ReadAgain<'r> = &'r dyn Fn(&str) -> Result<Document, ReadFailure>;
 
-/// Bound on the number of texts that are tried. One is enough where no fix fails, and a failing one among `n` is
-/// found in about `2 log n`. Fixes that are still left then are not applied.
-const MAX_ATTEMPTS: usize = 128;
+/// Bounds on the number of texts that are tried, the lower one for a text that is large. One is enough where no fix
+/// fails, and a failing one among `n` is found in about `2 log n`. Fixes that are still left then are not applied.
+const ATTEMPTS: [usize; 2] = [8, 128];
+
+/// Bytes of all texts that are tried, where they are more than the least number of attempts.
+const MAX_BYTES: usize = 2 << 20;
 
 /// Reads a text, and applies fixes to it as [`fix_document`] does.
 ///
@@ -66,7 +68,9 @@ pub fn fix_document(
     options: &LintOptions,
     scope: FixScope,
 ) -> Fixed {
-    let report = lint_unselected(&document, options, &QemuTrialOutcome::default(), true);
+    let report = lint_unselected(&document, options);
+    let [least, most] = ATTEMPTS;
+    let attempts_left = (MAX_BYTES / (document.text.len() + 1)).clamp(least, most);
     let mut fixer = Fixer {
         read_again,
         options,
@@ -74,11 +78,11 @@ pub fn fix_document(
         report,
         mended: Vec::new(),
         failed: HashMap::new(),
-        attempts: 0,
+        attempts_left,
     };
     loop {
         let before = fixer.mended.len();
-        while fixer.attempts < MAX_ATTEMPTS {
+        while fixer.attempts_left > 0 {
             let batch = fixer.choose(scope);
             if batch.is_empty() {
                 break;
@@ -86,8 +90,7 @@ pub fn fix_document(
             fixer.settle(batch);
         }
         // Where others succeeded since, a fix that failed before may help now.
-        if fixer.failed.is_empty() || fixer.mended.len() == before || fixer.attempts >= MAX_ATTEMPTS
-        {
+        if fixer.failed.is_empty() || fixer.mended.len() == before || fixer.attempts_left == 0 {
             return fixer.finish();
         }
         fixer.failed.clear();
@@ -120,7 +123,7 @@ struct Fixer<'f> {
     report: LintReport,
     mended: Vec<String>,
     failed: HashMap<FixId, FixFailure>,
-    attempts: usize,
+    attempts_left: usize,
 }
 
 impl Fixer<'_> {
@@ -157,7 +160,7 @@ impl Fixer<'_> {
 
     /// Applies fixes, or those of them that do no harm; the others fail, or are left for a later round.
     fn settle(&mut self, mut batch: Vec<Candidate>) {
-        while !batch.is_empty() && self.attempts < MAX_ATTEMPTS {
+        while !batch.is_empty() && self.attempts_left > 0 {
             let Blame { guilty, other } = match self.attempt(&batch) {
                 Ok((document, report)) => {
                     self.document = document;
@@ -197,7 +200,7 @@ impl Fixer<'_> {
 
     /// The document and its report with some fixes, or what is wrong with them.
     fn attempt(&mut self, batch: &[Candidate]) -> Result<(Document, LintReport), Blame> {
-        self.attempts += 1;
+        self.attempts_left -= 1;
         let edits: Vec<Edit> = batch
             .iter()
             .flat_map(|candidate| candidate.edits.iter().cloned())
@@ -206,7 +209,7 @@ impl Fixer<'_> {
         let text = apply_edits(self.document.own_text(), &edits)
             .map_err(|conflict| unreadable(conflict.to_string()))?;
         let document = (self.read_again)(&text).map_err(|failure| unreadable(failure.message))?;
-        let report = lint_unselected(&document, self.options, &QemuTrialOutcome::default(), true);
+        let report = lint_unselected(&document, self.options);
         let seen: Vec<&judge::Seen> = batch.iter().map(|candidate| &candidate.finding).collect();
         judge(&self.report, &report, &seen)?;
         Ok((document, report))

@@ -85,10 +85,8 @@ impl Redactor {
                 // The members of a list have the list's key.
                 Value::Array(all) => pending.extend(all.iter_mut().map(|one| (one, group, key))),
                 Value::Object(map) => {
-                    // Boot parameters, mount options and services, which a file written by hand may name freely.
-                    if self.level() != Level::Full
-                        && ["cmdline", "options", "services"].contains(&key)
-                    {
+                    // Boot parameters and mount options, which a file written by hand may name freely.
+                    if self.level() != Level::Full && ["cmdline", "options"].contains(&key) {
                         *map = std::mem::take(map)
                             .into_iter()
                             .map(|(inner, one)| (self.words(&inner), one))
@@ -145,8 +143,7 @@ fn treatment(group: &str, key: &str) -> Treatment {
         // Distributions choose the names of programs and packages; what somebody added to them is a name.
         ("qemu" | "collector" | "kernel" | "libvirt" | "redaction", _) => Treatment::Words,
         (
-            "cpu" | "kvm" | "limits" | "memory" | "cmdline" | "services" | "dio" | "security"
-            | "lvm_config",
+            "cpu" | "kvm" | "limits" | "memory" | "cmdline" | "dio" | "security" | "lvm_config",
             _,
         ) => Treatment::Words,
         ("firmware", "code" | "variables") => Treatment::Path,
@@ -157,13 +154,9 @@ fn treatment(group: &str, key: &str) -> Treatment {
         ("measured" | "figures" | "effects", _) => Treatment::Words,
         ("backing", "path") | (_, "data_file") => Treatment::ImageName,
         (_, "detail") => Treatment::Drop,
-        (_, "path" | "real_path" | "point" | "subvol" | "backing_file" | "upper" | "lower") => {
-            Treatment::Path
-        }
+        (_, "path" | "real_path" | "point" | "backing_file" | "upper" | "lower") => Treatment::Path,
         (_, "paths" | "mounted_at" | "by_id" | "source") => Treatment::Path,
-        (_, "dataset" | "stopped_at" | "cgroup_device_acl" | "hugetlbfs_mount" | "pr_helper") => {
-            Treatment::Path
-        }
+        (_, "dataset" | "stopped_at" | "cgroup_device_acl") => Treatment::Path,
         (
             "options",
             "compress" | "compress-force" | "data" | "discard" | "errors" | "commit" | "vers"
@@ -179,12 +172,11 @@ fn treatment(group: &str, key: &str) -> Treatment {
             _,
             "schema" | "schema_version" | "collected_at" | "reason" | "fstype" | "kind" | "magic"
             | "format" | "probed" | "compression" | "encryption" | "mode" | "inode" | "dev"
-            | "device" | "source_dev" | "segtype" | "discards" | "when_full" | "health" | "level"
-            | "state" | "sync" | "scheduler" | "write_cache" | "zoned" | "uuid_prefix" | "lsm"
-            | "checksum" | "data_profile" | "meta_profile" | "data_mode" | "direct"
-            | "primarycache" | "version" | "cpus" | "label" | "cipher" | "options" | "transport"
-            | "host" | "cache_type" | "provisioning_mode" | "consistency" | "read_policy"
-            | "security_driver" | "namespaces" | "lock_manager",
+            | "device" | "segtype" | "discards" | "when_full" | "health" | "level" | "state"
+            | "sync" | "scheduler" | "write_cache" | "zoned" | "lsm" | "checksum" | "data_profile"
+            | "data_mode" | "direct" | "version" | "cpus" | "label" | "cipher" | "options"
+            | "transport" | "host" | "cache_type" | "provisioning_mode" | "security_driver"
+            | "namespaces",
         ) => Treatment::Words,
         (_, _) => Treatment::Name,
     }

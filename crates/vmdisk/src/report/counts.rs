@@ -1,13 +1,11 @@
 //! Numbers of a run.
 
-use std::collections::BTreeSet;
-
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use super::ReportEntry;
-use crate::{AllowedBy, Applicability, Diagnostic, Severity};
+use crate::{AllowedBy, Applicability, Diagnostic, Rule, Severity};
 
 /// Numbers of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -41,11 +39,11 @@ pub struct Counts {
     /// Rules that could not look at something.
     #[serde(serialize_with = "length")]
     #[cfg_attr(feature = "schema", schemars(with = "usize"))]
-    pub rules_not_checked: BTreeSet<&'static str>,
+    pub rules_not_checked: Vec<&'static Rule>,
 }
 
-fn length<S: Serializer>(names: &BTreeSet<&str>, serializer: S) -> Result<S::Ok, S::Error> {
-    names.len().serialize(serializer)
+fn length<S: Serializer>(rules: &[&Rule], serializer: S) -> Result<S::Ok, S::Error> {
+    rules.len().serialize(serializer)
 }
 
 impl Counts {
@@ -69,8 +67,18 @@ impl Counts {
         self.allowed += report.allowed.len();
         let is_known = |one: &&Diagnostic| one.allowed_by == Some(AllowedBy::Baseline);
         self.known += report.allowed.iter().filter(is_known).count();
-        let rules = report.unchecked_rules.rules.iter();
-        self.rules_not_checked.extend(rules.map(|rule| rule.name));
+        // Most inputs add the same rules in the same order.
+        let mut next = 0;
+        for rule in &report.unchecked_rules.rules {
+            let is_same = |it: &&Rule| std::ptr::eq(*it, *rule);
+            let known = &mut self.rules_not_checked;
+            if let Some(after) = known[next..].iter().position(is_same) {
+                next += after + 1;
+            } else if !known[..next].iter().any(is_same) {
+                known.insert(next, rule);
+                next += 1;
+            }
+        }
     }
 
     fn add_finding(&mut self, finding: &Diagnostic) {

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::escaped_json;
 use super::explain::ExplainedOption;
+use crate::diagnostic::mask;
 use crate::{Decisions, Diagnostic, DiskDecision};
 
 /// Version of the shape.
@@ -106,8 +107,14 @@ fn disk<'a>(decisions: &'a Decisions, decision: &'a DiskDecision) -> Disk<'a> {
         choices: choices
             .map(|choice| ExplainedOption::new(name(), choice))
             .collect(),
-        errors: errors.map(ToString::to_string).collect(),
+        errors: errors.map(|error| masked(error.to_string())).collect(),
         xml: decisions.xml(decision),
         findings: findings.map(BriefFinding::of).collect(),
     }
+}
+
+/// A message without the secrets that it quotes.
+fn masked(mut text: String) -> String {
+    mask(&mut text);
+    text
 }

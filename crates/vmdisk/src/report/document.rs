@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use vmdisk_model::FieldPath;
 use vmdisk_source::LineIndex;
@@ -22,7 +23,7 @@ use crate::{Diagnostic, Document, FailedFix, LintReport, Rule};
 /// let found = vmdisk::lint(&document, &vmdisk::LintOptions::default());
 /// let report = DocumentReport::new(document.clone(), found.clone());
 /// assert!(report.findings.iter().any(|finding| finding.rule.name == "cache-unsafe"));
-/// assert_eq!((report.disks, report.text.as_str()), (1, text));
+/// assert_eq!((report.disks, &*report.text), (1, text));
 /// let missed = report.not_checked.iter().find(|missed| missed.rule.name == "btrfs-cow-image").unwrap();
 /// assert_eq!(missed.disk, Some((0, Some("vda"))));
 /// assert_eq!((missed.what, missed.why), ("file system of /a", "no facts were given"));
@@ -39,16 +40,16 @@ pub struct DocumentReport {
     /// Number of disks.
     pub disks: usize,
     /// The text, if a finding refers to it.
-    pub text: String,
+    pub text: Arc<str>,
     /// Its lines.
-    pub lines: LineIndex,
+    pub lines: Arc<LineIndex>,
     /// Findings that count.
     pub findings: Vec<Diagnostic>,
     /// Findings that do not count.
     pub allowed: Vec<Diagnostic>,
     /// Rules that could not look at something.
     pub unchecked_rules: UncheckedRules,
-    /// Each place that a rule could not look at, without those of [`DocumentReport::without_places`].
+    /// The places that rules could not look at, without those of [`DocumentReport::without_places`].
     pub not_checked: UncheckedPlaces,
     /// Words of a command line that may be any options, each once.
     pub unknown_words: Vec<String>,
@@ -70,7 +71,7 @@ pub struct UncheckedRules {
     pub reasons: Vec<Cow<'static, str>>,
 }
 
-/// A place that a rule could not look at.
+/// Places that a rule could not look at for one reason, by the first of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unchecked<'a> {
     /// The rule.
@@ -85,12 +86,17 @@ pub struct Unchecked<'a> {
     pub why: &'a str,
     /// The numbers of the hosts on which it was missing, where there are several.
     pub hosts: &'a [usize],
+    /// The number of places.
+    pub places: usize,
+    /// The disks of the further places, by their numbers.
+    pub further_disks: &'a [usize],
 }
 
 impl<'a> Unchecked<'a> {
     /// The order of reports. Most neighbours are of one rule, whose name need not be compared.
     fn compare(&self, other: &Self) -> Ordering {
-        let words = |it: &Self| (it.disk, it.field, it.what, it.why, it.hosts);
+        let further = |it: &Self| (it.places, it.further_disks);
+        let words = |it: &Self| (it.disk, it.field, it.what, it.why, it.hosts, further(it));
         match std::ptr::eq(self.rule, other.rule) {
             true => words(self).cmp(&words(other)),
             false => self.rule.name.cmp(other.rule.name),
@@ -108,6 +114,8 @@ pub struct UncheckedPlaces {
     places: Vec<(Option<Disk>, u32)>,
     /// The number of each text about why something is missing, with the hosts on which it is.
     reasons: Vec<(u32, Vec<usize>)>,
+    /// The disks of further places.
+    further_disks: Vec<usize>,
     texts: String,
     /// Where each text ends.
     ends: Vec<u32>,
@@ -123,6 +131,9 @@ struct Entry {
     place: u32,
     what: u32,
     reason: u32,
+    places: u32,
+    /// Where its further disks begin and end.
+    further_disks: [u32; 2],
 }
 
 impl DocumentReport {
@@ -162,7 +173,7 @@ impl DocumentReport {
         let words = document.starts().flat_map(Document::unknown_words);
         let words: BTreeSet<&str> = words.map(|word| word.name.as_str()).collect();
         let unknown_words: Vec<String> = words.into_iter().map(str::to_owned).collect();
-        let disks = document.starts().map(|it| it.domain().disks.len()).sum();
+        let disks = document.disks_of_starts();
         let is_quoted = !diagnostics.is_empty() || !allowed.is_empty();
         let (text, lines) = match is_quoted {
             true => document.into_text(),
@@ -185,7 +196,10 @@ impl DocumentReport {
 
 impl UncheckedRules {
     fn of(not_checked: &[NotChecked]) -> Self {
-        let mut rules = UncheckedRules::default();
+        let mut rules = UncheckedRules {
+            rules: Vec::with_capacity(not_checked.len()),
+            reasons: Vec::new(),
+        };
         for NotChecked { rule, missing, .. } in not_checked {
             // Places come rule by rule.
             if rules.rules.last() != Some(rule) {
@@ -217,6 +231,12 @@ impl UncheckedRules {
     pub fn lack_input(&self) -> bool {
         self.reasons.iter().any(|why| *why != Missing::NOT_QEMU)
     }
+
+    /// True if an input of a rule is missing that facts can have: none has what fills in a template.
+    pub fn lack_facts(&self) -> bool {
+        let other = [Missing::NOT_QEMU, Missing::PLACEHOLDER];
+        self.reasons.iter().any(|why| !other.contains(&&**why))
+    }
 }
 
 impl UncheckedPlaces {
@@ -225,6 +245,7 @@ impl UncheckedPlaces {
         self.entries.iter().map(|entry| {
             let (disk, field) = &self.places[entry.place as usize];
             let (why, hosts) = &self.reasons[entry.reason as usize];
+            let [first, end] = entry.further_disks;
             Unchecked {
                 rule: entry.rule,
                 disk: disk.map(|(index, target)| (index, target.map(|name| self.text(name)))),
@@ -232,6 +253,8 @@ impl UncheckedPlaces {
                 what: self.text(entry.what),
                 why: self.text(*why),
                 hosts,
+                places: entry.places as usize,
+                further_disks: &self.further_disks[first as usize..end as usize],
             }
         })
     }
@@ -282,11 +305,15 @@ impl<'a> FromIterator<Unchecked<'a>> for UncheckedPlaces {
             let reason = number(&mut reasons, (one.why, one.hosts), || {
                 all.reasons.push((text(one.why), one.hosts.to_vec()));
             });
+            let first = number_of(all.further_disks.len());
+            all.further_disks.extend(one.further_disks);
             all.entries.push(Entry {
                 rule: one.rule,
                 place,
                 what,
                 reason,
+                places: number_of(one.places),
+                further_disks: [first, number_of(all.further_disks.len())],
             });
         }
         all.places.shrink_to_fit();
@@ -320,13 +347,22 @@ fn unchecked(document: &Document, not_checked: &[NotChecked]) -> UncheckedPlaces
     }
     let disks = &document.domain().disks;
     let target = |index: usize| disks.get(index)?.frontend.target.as_deref();
-    let named = not_checked.iter().map(|missed| Unchecked {
+    let further: Vec<Vec<usize>> = not_checked.iter().map(further_disks).collect();
+    let named = not_checked.iter().zip(&further);
+    let named = named.map(|(missed, further)| Unchecked {
         rule: missed.rule,
         disk: missed.at.disk().map(|index| (index, target(index))),
         field: &fields[&missed.at],
         what: &missed.missing.what,
         why: &missed.missing.why,
         hosts: &missed.hosts,
+        places: 1 + missed.further.len(),
+        further_disks: further,
     });
     named.collect()
+}
+
+/// The disks of the places after the first.
+fn further_disks(missed: &NotChecked) -> Vec<usize> {
+    missed.further.iter().filter_map(|at| at.disk()).collect()
 }

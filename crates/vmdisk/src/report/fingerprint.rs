@@ -115,7 +115,7 @@ mod tests {
         let input = |(path, guest, text): (&'static str, Option<&str>, &str)| {
             let report = DocumentReport {
                 domain: guest.map(str::to_owned),
-                text: text.to_owned(),
+                text: text.into(),
                 ..DocumentReport::default()
             };
             (path, report)

@@ -21,7 +21,7 @@ use super::{
 use crate::{AllowedBy, Applicability, Confidence, Diagnostic, Severity};
 
 /// Version of the shape.
-pub const SCHEMA_VERSION: &str = "1.5";
+pub const SCHEMA_VERSION: &str = "1.6";
 
 /// The report of one `vmdisk lint` run.
 #[cfg(feature = "schema")]
@@ -316,7 +316,7 @@ struct Allowance<'a> {
     line: Option<usize>,
 }
 
-/// Something that a rule could not look at.
+/// What a rule could not look at for one reason: at one place, or at several, of which the first is told.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 struct NotChecked<'a> {
@@ -332,6 +332,12 @@ struct NotChecked<'a> {
     what: &'a str,
     /// Why it is not there.
     why: &'a str,
+    /// Number of places; since 1.6.
+    places: usize,
+    /// The disks of the other places, by their numbers; since 1.6.
+    #[serde(skip_serializing_if = "<[usize]>::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(default))]
+    further_disks: &'a [usize],
     /// On which classes of hosts, where there are several; since 1.1.
     #[serde(skip_serializing_if = "Option::is_none")]
     host_classes: Option<Vec<&'a str>>,
@@ -359,6 +365,8 @@ fn add_not_checked(list: &mut Vec<u8>, path: &[u8], missed: Unchecked<'_>) {
         what,
         why,
         hosts: _,
+        places,
+        further_disks,
     } = missed;
     list.extend_from_slice(escaped_json::LINE);
     list.extend_from_slice(b"{\"rule\": ");
@@ -384,6 +392,13 @@ fn add_not_checked(list: &mut Vec<u8>, path: &[u8], missed: Unchecked<'_>) {
     escaped_json::string(list, what);
     list.extend_from_slice(b", \"why\": ");
     escaped_json::string(list, why);
+    list.extend_from_slice(b", \"places\": ");
+    list.extend_from_slice(places.to_string().as_bytes());
+    if !further_disks.is_empty() {
+        list.extend_from_slice(b", \"further_disks\": ");
+        let numbers: Vec<String> = further_disks.iter().map(usize::to_string).collect();
+        list.extend_from_slice(format!("[{}]", numbers.join(", ")).as_bytes());
+    }
     list.push(b'}');
 }
 
@@ -649,6 +664,8 @@ fn not_checked<'a>(
         what,
         why,
         hosts,
+        places,
+        further_disks,
     } = missed;
     NotChecked {
         rule: rule.name,
@@ -657,6 +674,8 @@ fn not_checked<'a>(
         field,
         what,
         why,
+        places,
+        further_disks,
         host_classes: classes.map(|classes| classes.names(hosts)),
     }
 }
@@ -667,7 +686,8 @@ mod tests {
 
     #[test]
     fn an_entry_without_serde_is_that_of_serde() {
-        for disk in [None, Some((0, None)), Some((12, Some("v\"da\u{202e}")))] {
+        let disks = [None, Some((0, None)), Some((12, Some("v\"da\u{202e}")))];
+        for (disk, further_disks) in disks.into_iter().zip([&[][..], &[1], &[13, 14, 700]]) {
             let missed = Unchecked {
                 rule: crate::rules::find("cache-unsafe").unwrap(),
                 disk,
@@ -675,6 +695,8 @@ mod tests {
                 what: "file system of /srv/\\a\n.img",
                 why: "no facts were given",
                 hosts: &[],
+                places: 1 + further_disks.len(),
+                further_disks,
             };
             let path = "a \u{7f}.xml";
             let (mut expected, mut found, mut quoted) = (Vec::new(), Vec::new(), Vec::new());

@@ -173,3 +173,53 @@ fn sources_that_are_no_whole_file_of_this_host_are_judged_by_what_they_are() {
         assert_eq!(missed(&outcome, &rules), Vec::<&str>::new(), "{xml}");
     }
 }
+
+/// What the header shows goes before what the text makes, and a header that agrees does not hide what the text makes.
+#[test]
+fn a_format_that_the_text_makes_is_held_against_the_header() {
+    let facts = written(
+        "files:\n\
+         - {path: /raw, image: {format: raw}}\n\
+         - {path: /qcow2, image: {format: qcow2}}\n\
+         - {path: /gone, present: false}\n",
+    );
+    let host = vmdisk::Host::new(facts);
+    for (path, written, expected, is_fixed) in [
+        ("/raw", ",format=raw", "format-mismatch", false),
+        ("/raw", ",format=qcow2", "format-mismatch", false),
+        ("/gone", ",format=raw", "format-mismatch", false),
+        ("/raw", "", "format-missing", false),
+        ("/qcow2", "", "format-missing", true),
+        ("/gone", "", "format-missing", true),
+    ] {
+        let text = format!(
+            "qemu-img create -f qcow2 {path} 10G\nqemu-system-x86_64 -drive file={path},if=virtio{written}\n"
+        );
+        let options = vmdisk::LintOptions::default().host(host.clone());
+        let document = vmdisk::read(&text).expect("it is a script");
+        let report = vmdisk::lint(&document, &options);
+        let mut found = report.diagnostics.iter();
+        let found = found.find(|it| FORMAT.contains(&it.rule.name));
+        let found = found.unwrap_or_else(|| panic!("nothing is found\n{text}"));
+        assert_eq!(found.rule.name, expected, "{text}");
+        assert_eq!(found.fix.is_some(), is_fixed, "{text}{found:#?}");
+    }
+}
+
+#[test]
+fn an_owner_matters_only_where_libvirt_is_told_to_leave_it_alone() {
+    let rule = ["image-permission-denied"];
+    for (setting, expected) in [
+        ("false", &["image-permission-denied error"][..]),
+        ("true", &[]),
+        ("null", &[]),
+        ("{unknown: permission}", &[]),
+    ] {
+        let facts = written(&format!(
+            "libvirt: {{qemu_conf: {{dynamic_ownership: {setting}}}}}\n\
+             files:\n- {{path: /a, qemu_access: {{search: true, read: false, write: false}}}}\n"
+        ));
+        let outcome = on(&facts, &disk("disk", "type='raw'", "/a", ""));
+        assert_eq!(said(&outcome, &rule), expected, "{setting}");
+    }
+}

@@ -230,3 +230,32 @@ fn without_root_the_chunk_is_known_and_zeroing_is_not() {
     );
     assert_eq!(missed(&outcome, &THIN), ["thin-zeroing-off"]);
 }
+
+#[test]
+fn a_device_above_a_thin_volume_whose_pool_ignores_discards_drops_them() {
+    let pool = |discards: &str| {
+        written(&format!(
+            "blockdevs:\n\
+             - {{id: b1, kind: partition, paths: [/dev/mapper/above], slaves: [b2], queue: {{discard_max: 4194304}}}}\n\
+             - {{id: b2, kind: lvm-thin, paths: [/dev/vg0/web1], queue: {{discard_max: 4194304}}, lvm: {{vg: vg0, lv: web1, discards: {discards}}}}}\n"
+        ))
+    };
+    let rules = ["discard-dropped", "thin-discards-ignored"];
+    for (path, discards, expected) in [
+        (
+            "/dev/mapper/above",
+            "ignore",
+            &["discard-dropped pedantic"][..],
+        ),
+        ("/dev/mapper/above", "passdown", &[]),
+        (
+            "/dev/vg0/web1",
+            "ignore",
+            &["thin-discards-ignored warning"],
+        ),
+    ] {
+        let xml = disk("disk", "type='raw' cache='none' discard='unmap'", path, "");
+        let outcome = on(&pool(discards), &xml);
+        assert_eq!(said(&outcome, &rules), expected, "{path} {discards}");
+    }
+}

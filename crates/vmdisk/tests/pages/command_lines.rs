@@ -74,7 +74,6 @@ fn reported_of_command_line(rule: &Rule, example: &Example) -> Option<usize> {
     let document = Document::read(rule, example, &example.text);
     let options = Options {
         target: target.clone(),
-        ..Options::default()
     };
     let line = vmdisk_qemu::write(document.domain(), &options).ok()?;
     let text = match document.domain().scope {

@@ -133,8 +133,10 @@ fn a_command_line_has_the_uefi_that_libvirt_chooses() {
         ],
         &[("30", BOTH, &[], "stateless"), ("60", BOTH, &[], "split")],
     ];
-    // The machine's directory of descriptors may not exist: ours is laid over the one above it.
+    // The machine's directory of descriptors may not exist: ours is laid over the one above it. If it exists, its own
+    // descriptors must not be seen.
     let script = "mount -t overlay -o \"lowerdir=$0/usr/share/qemu:/usr/share/qemu\" none /usr/share/qemu && \
+        mount --bind $0/usr/share/qemu/firmware /usr/share/qemu/firmware && \
         for guest in $0/*.xml; do virsh -c \"qemu:///embed?root=$0/libvirt\" domxml-to-native qemu-argv --xml $guest; done";
     let may_mount = Command::new("unshare")
         .args([

@@ -101,6 +101,11 @@ pub(crate) const TABLE: &[Allowed] = &[
         holds: chain_exists,
     },
     Allowed {
+        rule: "backing-image-written",
+        reason: "the image exists, and its base is in use",
+        holds: chain_exists,
+    },
+    Allowed {
         rule: "backing-missing",
         reason: "the images exist",
         holds: chain_exists,
@@ -249,6 +254,11 @@ pub(crate) const TABLE: &[Allowed] = &[
         rule: "image-size-unaligned",
         reason: "the image exists, and direct I/O was asked for",
         holds: |case| exists(case) && asks_for_direct_io(case),
+    },
+    Allowed {
+        rule: "image-permission-denied",
+        reason: "the image exists, and who owns it is not the plan's to change",
+        holds: chain_exists,
     },
     Allowed {
         rule: "image-unreachable",

@@ -5,7 +5,7 @@ use vmdisk_model::{
     Address, BackendSource, Bytes, ControllerType, DomainType, DriveAddress, FrontendKind,
     IoThread, IoThreadId, VhostUserSocket,
 };
-use vmdisk_qemu::{ArgumentValue, Json, Options, Style};
+use vmdisk_qemu::{ArgumentValue, Json, Options};
 
 use crate::engines::node::set_path;
 use crate::engines::storage::PreparedStorage;
@@ -110,7 +110,6 @@ pub(super) fn words(
         .retain(|controller| controller.controller_type != ControllerType::Sata);
     let options = Options {
         target: target.clone(),
-        style: Style::Readable,
     };
     let mut line = vmdisk_qemu::write(&guest, &options)
         .map_err(|problems| Error::refused("to write the guest", problems))?;

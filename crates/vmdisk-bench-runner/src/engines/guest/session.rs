@@ -417,6 +417,7 @@ impl GuestMonitor<'_> {
         let (Some(task), Some(port)) = (task, port) else {
             return Ok(());
         };
+        self.session.workspace.verify(task.cell.configuration)?;
         for disk in self.disks {
             drop_cached(&disk.storage)?;
         }
@@ -458,6 +459,7 @@ impl GuestMonitor<'_> {
                 let Some(of_boot) = tasks.get(task) else {
                     return Ok(Received::Unknown);
                 };
+                self.session.workspace.verify(of_boot.cell.configuration)?;
                 let result = match outcome {
                     Outcome::Failed(why) => Err(Error::program("the guest", why)),
                     Outcome::Measured(mut measured) => {

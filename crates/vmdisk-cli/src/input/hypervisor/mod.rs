@@ -2,6 +2,7 @@
 
 mod processes;
 pub(crate) mod virsh;
+pub(crate) mod whose;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,9 @@ use crate::render::message::Message;
 use crate::report::input::InputReport;
 use crate::stop::Stop;
 use virsh::{Virsh, VirshError};
+
+/// The libvirt of the host.
+const SYSTEM: &str = "qemu:///system";
 
 /// Guests that are not files.
 #[derive(Args, Debug, Default)]
@@ -33,33 +37,70 @@ pub(crate) struct GuestArgs {
 }
 
 impl GuestArgs {
+    /// True if guests of libvirt are requested.
+    pub(crate) fn are_of_libvirt(&self) -> bool {
+        !self.domains.is_empty() || self.all_domains
+    }
+
     /// True if guests are requested that are not files.
     pub(crate) fn has_any(&self) -> bool {
-        !self.domains.is_empty() || self.all_domains || self.running
+        self.are_of_libvirt() || self.running
     }
 }
 
-/// Adds the requested guests to the inputs. Returns the guests that could not be read.
-pub(crate) fn add(
-    args: &GuestArgs,
-    inputs: &mut Inputs,
-    io: &mut Io<'_>,
-) -> Result<Vec<InputReport>, Stop> {
-    let mut failed = Vec::new();
+/// A guest that is not a file, by the name of its input.
+pub(crate) enum NotAFile<'a> {
+    /// A guest of libvirt.
+    Domain(&'a str),
+    /// A QEMU process.
+    Process,
+}
+
+impl<'a> NotAFile<'a> {
+    /// The guest whose input has this name.
+    pub(crate) fn of(input: &'a str) -> Option<Self> {
+        let words = input.strip_prefix('<')?.strip_suffix('>')?;
+        match words.split_once(' ')? {
+            ("domain", name) => Some(NotAFile::Domain(name)),
+            ("process", _) => Some(NotAFile::Process),
+            _ => None,
+        }
+    }
+}
+
+/// The requested guests that are not among the inputs, and where those of libvirt run.
+#[derive(Default)]
+pub(crate) struct Added {
+    /// The guests that could not be read.
+    pub(crate) failed: Vec<InputReport>,
+    /// The libvirt of the guests.
+    pub(crate) virsh: Option<Virsh>,
+}
+
+/// Adds the requested guests to the inputs.
+pub(crate) fn add(args: &GuestArgs, inputs: &mut Inputs, io: &mut Io<'_>) -> Result<Added, Stop> {
+    let mut added = Added::default();
     if args.connect.is_some() && args.domains.is_empty() && !args.all_domains {
         return Err(Stop::new(
             "--connect names a libvirt, but none of its guests are to be checked",
         )
         .help("add --all-domains, or --domain NAME"));
     }
-    if !args.domains.is_empty() || args.all_domains {
-        let virsh = Virsh::new(args.connect.as_deref());
+    if args.are_of_libvirt() {
+        let virsh = libvirt(args.connect.as_deref(), io).map_err(|error| stop(&error))?;
         let mut names = args.domains.clone();
         if args.all_domains {
             names.extend(virsh.names().map_err(|error| stop(&error))?);
         }
         let mut seen = HashSet::new();
         names.retain(|name| seen.insert(name.clone()));
+        if names.is_empty() && !args.running {
+            let uri = virsh.uri().map_err(|error| stop(&error))?;
+            let title = format!("nothing to check: {uri} has no guests");
+            return Err(
+                Stop::new(title).help("-c names another libvirt, such as -c qemu:///system")
+            );
+        }
         for name in names {
             let path = PathBuf::from(format!("<domain {name}>"));
             match virsh.definition(&name) {
@@ -67,17 +108,19 @@ pub(crate) fn add(
                 Err(error @ VirshError::NotStarted(_)) => return Err(stop(&error)),
                 // It was removed after the names were listed.
                 Err(error) if error.is_unknown_guest() && !args.domains.contains(&name) => {}
-                Err(error) => failed.push(unreadable(&path, &error)),
+                Err(error) => added.failed.push(unreadable(&path, &error)),
             }
         }
+        added.virsh = Some(virsh);
     }
     if args.running {
         let found = processes::qemus(Path::new("/proc"))?;
         for (id, command_line) in found.qemus {
-            inputs.files.push(given(
-                PathBuf::from(format!("<process {id}>")),
-                command_line,
-            ));
+            let name = match processes::guest_name(&command_line) {
+                Some(name) => format!("<process {id} {name}>"),
+                None => format!("<process {id}>"),
+            };
+            inputs.files.push(given(PathBuf::from(name), command_line));
         }
         if found.unreadable > 0 {
             io.say(&format!(
@@ -86,7 +129,28 @@ pub(crate) fn add(
             ));
         }
     }
-    Ok(failed)
+    Ok(added)
+}
+
+/// The libvirt that is asked. Without a URI, virsh chooses the session of a user who is not root: if that has no guests,
+/// the system's is asked.
+fn libvirt(connect: Option<&str>, io: &mut Io<'_>) -> Result<Virsh, VirshError> {
+    let chosen = Virsh::new(connect);
+    let uri = match connect {
+        Some(_) => return Ok(chosen),
+        None => chosen.uri()?,
+    };
+    if !uri.ends_with(":///session") || !chosen.names()?.is_empty() {
+        return Ok(chosen);
+    }
+    let system = Virsh::new(Some(SYSTEM));
+    if !system.names().is_ok_and(|names| !names.is_empty()) {
+        return Ok(chosen);
+    }
+    io.say(&format!(
+        "{uri} has no guests; these are those of {SYSTEM}\n"
+    ));
+    Ok(system)
 }
 
 fn given(file: PathBuf, bytes: Vec<u8>) -> Input {

@@ -39,6 +39,17 @@ pub(crate) fn qemus(proc: &Path) -> Result<Processes, Stop> {
     Ok(found)
 }
 
+/// The guest's name on the command line of a QEMU.
+pub(crate) fn guest_name(words: &[u8]) -> Option<String> {
+    let mut words = words.split(|byte| *byte == 0);
+    words.find(|word| [&b"-name"[..], b"--name"].contains(word))?;
+    let options = String::from_utf8_lossy(words.next()?);
+    // A comma in the name is doubled.
+    let first = options.replace(",,", "\0");
+    let first = first.split(',').next()?.replace('\0', ",");
+    Some(first.strip_prefix("guest=").unwrap_or(&first).to_owned())
+}
+
 /// True for the words of a QEMU that runs a guest. Programs with its name among their arguments do not count.
 fn is_qemu(words: &[u8]) -> bool {
     let Some(program) = words.split(|byte| *byte == 0).next() else {
@@ -63,6 +74,18 @@ mod tests {
             .flat_map(|word| word.bytes().chain([0]))
             .collect();
         fs::write(folder.join("cmdline"), line).unwrap();
+    }
+
+    #[test]
+    fn a_process_has_the_name_of_its_guest() {
+        for (words, name) in [
+            ("qemu\0-name\0guest=web1,debug-threads=on\0", Some("web1")),
+            ("qemu\0-m\x001G\0-name\0a,,b\0", Some("a,b")),
+            ("qemu\0-m\x001G\0", None),
+            ("qemu\0-name\0", Some("")),
+        ] {
+            assert_eq!(guest_name(words.as_bytes()).as_deref(), name, "{words}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use crate::stop::plain;
 
 /// A libvirt that virsh connects to.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Virsh {
     connect: Option<String>,
 }
@@ -55,6 +55,16 @@ impl Virsh {
         Virsh {
             connect: connect.map(str::to_owned),
         }
+    }
+
+    /// The URI of the libvirt.
+    pub(crate) fn uri(&self) -> Result<String, VirshError> {
+        self.run(["uri"].map(OsStr::new)).map(|it| text(&it))
+    }
+
+    /// The name of the host that the guests run on.
+    pub(crate) fn host_name(&self) -> Result<String, VirshError> {
+        self.run(["hostname"].map(OsStr::new)).map(|it| text(&it))
     }
 
     /// The names of all guests.
@@ -106,4 +116,8 @@ impl Virsh {
             lines => lines.join("; "),
         }))
     }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim().to_owned()
 }

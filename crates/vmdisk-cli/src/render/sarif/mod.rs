@@ -131,7 +131,7 @@ impl<'a> Rules<'a> {
     fn of(inputs: &'a [InputReport]) -> Self {
         let mut missed = BTreeMap::new();
         for one in inputs.iter().flat_map(InputReport::not_checked) {
-            *missed.entry((one.rule.name, one.why)).or_default() += 1;
+            *missed.entry((one.rule.name, one.why)).or_default() += one.places;
         }
         let findings = inputs
             .iter()

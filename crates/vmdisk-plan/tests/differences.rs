@@ -1,0 +1,134 @@
+//! A guest that exists beside the guest of a spec.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
+
+use vmdisk_facts::{Facts, Target};
+use vmdisk_plan::*;
+
+const RAW: &str = "disks: [{target: vda, bus: virtio, raw: {path: /i/a.img}}]";
+
+fn parsed(yaml: &str) -> Spec {
+    Spec::from_yaml(yaml).unwrap_or_else(|error| panic!("{error:?}\n{yaml}"))
+}
+
+fn domain(spec: &Spec) -> vmdisk_model::Domain {
+    let planned = plan(spec, &Facts::default(), &Target::default());
+    planned.unwrap_or_else(|errors| panic!("{errors:?}")).domain
+}
+
+/// The differences as `KEY: PLANNED, not EXISTING`.
+fn compared(asked: &str, existing: &str) -> Vec<String> {
+    let [asked, existing] = [asked, existing].map(|it| parsed(&format!("version: 1\n{it}")));
+    let found = asked.differences(&domain(&asked), &domain(&existing));
+    let found = found.iter();
+    let found = found.map(|it| format!("{}: {}, not {}", it.key, it.planned, it.existing));
+    found.collect()
+}
+
+#[test]
+fn what_a_spec_sets_is_compared_and_what_it_leaves_open_is_not() {
+    let guest = |keys: &str| format!("guest: {{name: a, {keys}}}\n{RAW}\n");
+    for (asked, existing, expected) in [
+        ("memory: 1G", "memory: 1G", &[][..]),
+        ("memory: 8G", "memory: 512M", &["memory: 8G, not 512M"]),
+        ("vcpus: 2", "vcpus: 2, memory: 8G", &[]),
+        ("vcpus: 2", "vcpus: 1", &["vcpus: 2, not 1"]),
+        ("vcpus: 2", "memory: 1G", &["vcpus: 2, not 1"]),
+        // The operating system is no part of a guest.
+        ("os: linux", "memory: 1G", &[]),
+        // libvirt writes the newest version of the machine that is asked for.
+        ("machine: q35", "machine: q35", &[]),
+        ("machine: q35", "machine: pc-q35-9.0", &[]),
+        ("machine: pc", "machine: pc-i440fx-9.0", &[]),
+        (
+            "machine: q35",
+            "machine: pc-i440fx-9.0",
+            &["machine: q35, not pc-i440fx-9.0"],
+        ),
+        (
+            "machine: pc",
+            "machine: pc-q35-9.0",
+            &["machine: pc, not pc-q35-9.0"],
+        ),
+        (
+            "machine: pc-q35-9.0",
+            "machine: pc-q35-8.2",
+            &["machine: pc-q35-9.0, not pc-q35-8.2"],
+        ),
+    ] {
+        let found = compared(&guest(asked), &guest(existing));
+        assert_eq!(found, expected, "{asked}; {existing}");
+    }
+}
+
+#[test]
+fn a_disk_differs_by_what_is_set_by_its_image_and_by_what_decides_over_data() {
+    let disk = |keys: &str, image: &str| {
+        format!("guest: {{name: a}}\ndisks: [{{target: vda, bus: virtio, {keys} {image}}}]\n")
+    };
+    let raw = "raw: {path: /i/a.img}";
+    for (asked, existing, expected) in [
+        (disk("", raw), disk("", raw), &[][..]),
+        (
+            disk("", raw),
+            disk("", "raw: {path: /i/b.img}"),
+            &["disk vda: raw.path: /i/a.img, not /i/b.img"],
+        ),
+        (
+            disk("cache: none,", raw),
+            disk("cache: writeback,", raw),
+            &["disk vda: cache: none, not writeback"],
+        ),
+        // The plan's own choice of a cache decides over data; nobody asked for a serial number.
+        (
+            disk("", raw),
+            disk("cache: unsafe,", raw),
+            &["disk vda: cache: writeback, not unsafe"],
+        ),
+        (disk("", raw), disk("serial: x,", raw), &[]),
+        (
+            disk("serial: y,", raw),
+            disk("serial: x,", raw),
+            &["disk vda: serial: y, not x"],
+        ),
+        (
+            disk("serial: y,", raw),
+            disk("", raw),
+            &["disk vda: serial: y, not unset"],
+        ),
+    ] {
+        let found = compared(&asked, &existing);
+        let found: Vec<&str> = found.iter().map(String::as_str).collect();
+        // What a cache mode brings along is not the question here.
+        let found: Vec<&str> = found
+            .into_iter()
+            .filter(|it| !it.starts_with("disk vda: io:"))
+            .collect();
+        assert_eq!(found, expected, "{asked}{existing}");
+    }
+}
+
+#[test]
+fn disks_are_the_same_by_their_target() {
+    let disks = |targets: &[&str]| {
+        let disk = |it: &&str| format!("{{target: {it}, bus: virtio, raw: {{path: /i/{it}}}}}");
+        let disks: Vec<String> = targets.iter().map(disk).collect();
+        format!("guest: {{name: a}}\ndisks: [{}]\n", disks.join(", "))
+    };
+    let one = disks(&["vda"]);
+    for (asked, existing, expected) in [
+        (&["vda", "vdb"][..], &["vdb", "vda"][..], &[][..]),
+        (
+            &["vda", "vdb"],
+            &["vda"],
+            &["disk vdb: a disk, not no disk"],
+        ),
+        (
+            &["vda"],
+            &["vda", "vdb"],
+            &["disk vdb: no disk, not a disk"],
+        ),
+    ] {
+        assert_eq!(compared(&disks(asked), &disks(existing)), expected);
+    }
+    assert!(compared(&one, &one).is_empty());
+}

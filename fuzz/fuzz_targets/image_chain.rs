@@ -1,5 +1,0 @@
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(
-    |input: &[u8]| vmdisk_fuzz::fuzz::Target::named("image-chain").run(input)
-);
