@@ -2,7 +2,8 @@
 //!
 //! Each change is on disk before it is applied, in a file under [`FOLDER`] that is locked as long as its run is alive.
 //! [`revert_left_over`] reverts the changes in unlocked files. The folder is in memory, as settings are:
-//! neither survives a reboot. Volumes do, and are found by their tag.
+//! neither survives a reboot. Volumes do, and are found by their tag. Nothing removes the folder: another run may be about
+//! to create its journal there.
 
 mod change;
 
@@ -140,10 +141,6 @@ impl HostChanges {
         let outcome = undo_all(&made);
         if outcome.failed.is_empty() {
             let _ = fs::remove_file(&self.path);
-            if let Some(folder) = self.path.parent() {
-                // The last run removes the folder; it stays while other journals are in it.
-                let _ = fs::remove_dir(folder);
-            }
         }
         outcome
     }
@@ -231,8 +228,6 @@ pub fn revert_left_over(folder: &Path) -> RevertOutcome {
         all.done.extend(done);
         all.failed.extend(failed);
     }
-    // The last run removes the folder; it stays while other journals are in it.
-    let _ = fs::remove_dir(folder);
     all
 }
 
@@ -262,8 +257,11 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let folder = parent.path().join("state");
         drop(HostChanges::begin(&folder).unwrap());
-        assert!(!folder.exists(), "no change, no file");
-        fs::create_dir(&folder).unwrap();
+        assert_eq!(
+            fs::read_dir(&folder).unwrap().count(),
+            0,
+            "no change, no file"
+        );
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
         assert!(HostChanges::begin(&folder).is_err());
         assert_eq!(revert_left_over(&folder).failed.len(), 1);
