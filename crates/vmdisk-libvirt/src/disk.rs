@@ -37,7 +37,9 @@ pub(crate) fn read<'d>(
         match child.name {
             "driver" => driver::read(reader, &mut element, &mut disk, kept),
             "geometry" => disk.frontend.geometry = geometry::read(reader, &mut element, kept),
-            "iotune" => disk.backend.iotune = iotune::read(reader, &mut element, kept),
+            "iotune" => {
+                disk.backend.iotune = iotune::read(reader, &mut element, kept).map(Box::new)
+            }
             "throttlefilters" => {
                 disk.backend.throttle_filters = throttle_filters::read(reader, &mut element, kept);
             }
@@ -106,7 +108,7 @@ pub(crate) fn write<'k>(writer: &mut Writer<'k>, disk: &Disk, kept: &'k Unmodele
             "source" => source::write(writer, backend, kept),
             "encryption" => source::write_behind(writer, backend, kept),
             "geometry" => geometry::write(writer, frontend.geometry.as_ref(), kept),
-            "iotune" => iotune::write(writer, backend.iotune.as_ref(), kept),
+            "iotune" => iotune::write(writer, backend.iotune.as_deref(), kept),
             "throttlefilters" => throttle_filters::write(writer, &backend.throttle_filters, kept),
             "address" => address::write(writer, frontend.address.as_ref(), kept),
             // Written with the source.

@@ -176,7 +176,7 @@ fn disks_of_every_kind(version: (u32, u32)) -> Vec<Disk> {
             total_max_length: Some(5),
             ..IotuneLimits::default()
         };
-        disk.backend.iotune = Some(Iotune {
+        disk.backend.iotune = Some(Box::new(Iotune {
             bytes: limits,
             iops: IotuneLimits {
                 read: Some(100),
@@ -185,7 +185,7 @@ fn disks_of_every_kind(version: (u32, u32)) -> Vec<Disk> {
             },
             size_iops: Some(4096),
             group: Some("slow".to_owned()),
-        });
+        }));
     });
     add(&|disk| {
         let mut base = Image::host_device("/dev/vg0/base");

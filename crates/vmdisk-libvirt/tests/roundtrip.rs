@@ -82,12 +82,7 @@ fn assert_in(text: &str, span: Span, what: &str) {
 fn assert_same_to_lint(text: &str, result: &Result<Document, ReadFailure>) {
     match (read_only(text), result) {
         (Ok(linted), Ok(document)) => {
-            let places = |it: &Document| -> Vec<_> {
-                it.source_map
-                    .iter()
-                    .map(|(at, place)| (at, *place))
-                    .collect()
-            };
+            let places = |it: &Document| it.source_map.iter().collect::<Vec<_>>();
             assert_eq!(linted.root, document.root, "{text}");
             assert_eq!(linted.domain, document.domain, "{text}");
             assert_eq!(linted.problems, document.problems, "{text}");

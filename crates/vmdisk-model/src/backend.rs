@@ -57,7 +57,7 @@ fields! {
         /// QEMU `cache-size`.
         pub metadata_cache_size: Option<Bytes> = MetadataCacheSize,
         /// Throttling.
-        pub iotune: Option<Iotune> = Iotune,
+        pub iotune: Option<Box<Iotune>> = Iotune,
         /// Groups of the guest whose limits the disk shares, in the order of their filters; libvirt
         /// `throttlefilters` (11.2.0). Excludes `iotune`.
         pub throttle_filters: Vec<String> = ThrottleFilters,

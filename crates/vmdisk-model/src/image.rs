@@ -22,9 +22,9 @@ fields! {
         /// `data-file`.
         pub data_file: Option<Box<Image>> = DataFile,
         /// How the image is encrypted.
-        pub encryption: Option<Encryption> = Encryption,
+        pub encryption: Option<Box<Encryption>> = Encryption,
         /// How QEMU logs in to the server that has the image.
-        pub authentication: Option<Authentication> = Authentication,
+        pub authentication: Option<Box<Authentication>> = Authentication,
         /// Who makes persistent reservations on the device.
         pub reservations: Option<Reservations> = Reservations,
         /// Descriptors that are passed to libvirt instead of the path; libvirt `source/@fdgroup` (9.0).
@@ -334,7 +334,7 @@ mod tests {
                 offset,
                 size: 1 << 20,
             });
-            image.encryption = is_encrypted.then(Encryption::default);
+            image.encryption = is_encrypted.then(Box::default);
             assert_eq!(
                 image.is_headed_by_its_format(),
                 is_headed,

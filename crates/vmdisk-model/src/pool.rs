@@ -60,7 +60,7 @@ pub struct StoragePool {
     /// Name under which an iSCSI target is addressed.
     pub initiator: Option<String>,
     /// How the servers are logged in to.
-    pub authentication: Option<Authentication>,
+    pub authentication: Option<Box<Authentication>>,
 }
 
 words! {
@@ -97,7 +97,7 @@ pub struct StorageVolume {
     /// Format of the image below; libvirt `backingStore/format`.
     pub backing_format: Option<Format>,
     /// How it is encrypted.
-    pub encryption: Option<Encryption>,
+    pub encryption: Option<Box<Encryption>>,
 }
 
 /// A volume as libvirt opens it.
@@ -106,7 +106,7 @@ pub struct LocatedVolume {
     /// The storage to open.
     pub protocol: Protocol,
     /// How a server is logged in to, where the pool says it.
-    pub authentication: Option<Authentication>,
+    pub authentication: Option<Box<Authentication>>,
 }
 
 /// Why a volume is not found.

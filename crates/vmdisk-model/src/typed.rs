@@ -131,10 +131,10 @@ macro_rules! structures {
 structures! {
     Option<Address>, Option::is_some;
     Option<Geometry>, Option::is_some;
-    Option<Iotune>, Option::is_some;
-    Option<Authentication>, Option::is_some;
+    Option<Box<Iotune>>, Option::is_some;
+    Option<Box<Authentication>>, Option::is_some;
     Option<Box<Image>>, Option::is_some;
-    Option<Encryption>, Option::is_some;
+    Option<Box<Encryption>>, Option::is_some;
     Option<Reservations>, Option::is_some;
     Option<Slice>, Option::is_some;
     Vec<Cookie>, |cookies| !cookies.is_empty();

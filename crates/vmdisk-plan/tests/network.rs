@@ -482,7 +482,7 @@ fn what_no_spec_says_of_a_server_is_told() {
         (Rbd, login(file), vec![at(I::Authentication)]),
     ] {
         let found = of(protocol, &|image, source| {
-            image.authentication = Some(auth.clone());
+            image.authentication = Some(Box::new(auth.clone()));
             source.name = Some(if protocol == Iscsi { "a/1" } else { "a/b" }.to_owned());
         });
         assert_eq!(found, told);

@@ -285,7 +285,7 @@ fn an_encrypted_image_that_no_spec_expresses_is_told_wherever_it_is() {
         (Protocol::Directory { path: path() }, &plain, true),
     ] {
         let mut image = Image::new(Some(Format::Raw), protocol);
-        image.encryption = Some(encryption.clone());
+        image.encryption = Some(Box::new(encryption.clone()));
         let disk = Disk::new(Frontend::new("vda", TargetBus::Virtio), image);
         let mut domain = Domain {
             scope: Scope::DisksOnly,

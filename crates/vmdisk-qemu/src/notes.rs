@@ -84,7 +84,7 @@ impl<'a> Notes<'a> {
     /// Adds the notes of another command line for the same guest, whose options stay separate.
     pub(crate) fn add(&mut self, other: Notes<'_>) {
         for (at, place) in other.map.iter() {
-            self.map.record(at, *place);
+            self.map.record(at, place);
         }
         self.problems.extend(other.problems);
         self.open.extend(other.open);
@@ -229,7 +229,7 @@ impl<'a> Notes<'a> {
     }
 
     /// The span of a field that is set.
-    pub(crate) fn place(&self, at: FieldPath) -> Option<&Place> {
+    pub(crate) fn place(&self, at: FieldPath) -> Option<Place> {
         self.map.place(at)
     }
 

@@ -305,14 +305,16 @@ fn alone() -> BoxedStrategy<Image> {
                     || matches!(source.protocol, NetworkProtocol::Rbd | NetworkProtocol::Iscsi));
             Image {
                 slice,
-                encryption: key.map(|secret| Encryption {
-                    format: Some(EncryptionFormat::Luks),
-                    secrets: vec![secret],
-                    ..Encryption::default()
+                encryption: key.map(|secret| {
+                    Box::new(Encryption {
+                        format: Some(EncryptionFormat::Luks),
+                        secrets: vec![secret],
+                        ..Encryption::default()
+                    })
                 }),
                 authentication: login
                     .filter(|_| takes_login)
-                    .map(|(username, secret)| Authentication { username, secret }),
+                    .map(|(username, secret)| Box::new(Authentication { username, secret })),
                 reservations: reservations.filter(|_| is_device),
                 ..Image::new(format, protocol)
             }
@@ -379,7 +381,7 @@ prop_compose! {
     ) -> Backend {
         Backend {
             source, cache, aio, discard, detect_zeroes, copy_on_read, discard_no_unref,
-            metadata_cache_size, iotune, is_read_only, is_shareable, is_transient,
+            metadata_cache_size, iotune: iotune.map(Box::new), is_read_only, is_shareable, is_transient,
             throttle_filters, snapshot, share_backing: None, startup_policy: None,
         }
     }

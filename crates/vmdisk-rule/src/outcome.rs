@@ -15,6 +15,8 @@ pub struct Outcome {
     pub findings: Vec<Finding>,
     /// The checks that lacked an input.
     pub not_checked: Vec<NotChecked>,
+    /// True if a finding needs only its rule, place, title and fix, and what lacked an input is not wanted.
+    pub is_brief: bool,
 }
 
 impl Outcome {
@@ -74,6 +76,12 @@ impl Outcome {
             &mut self.findings,
             &mut self.not_checked,
         ));
+        if self.is_brief {
+            self.findings[first..]
+                .iter_mut()
+                .for_each(Finding::keep_title);
+            return self.not_checked.clear();
+        }
         if self.findings.len() > first
             && let Some(consequence) = rule.consequence()
         {

@@ -218,6 +218,14 @@ impl Finding {
         }
     }
 
+    /// Drops every text but the title.
+    pub fn keep_title(&mut self) {
+        self.label = None;
+        self.related = Vec::new();
+        self.notes = Vec::new();
+        self.help = None;
+    }
+
     /// Sets the affected hosts of a comparison.
     pub fn on_hosts(&mut self, hosts: impl IntoIterator<Item = usize>) -> &mut Self {
         self.hosts = hosts.into_iter().collect();
@@ -233,6 +241,8 @@ impl Finding {
 
     /// Adds a further location.
     pub fn related(&mut self, at: FieldPath, label: impl Into<Phrase>) -> &mut Self {
+        // Most have one, and there may be many.
+        self.related.reserve_exact(1);
         self.related.push(Related {
             at,
             label: about(at, label),
@@ -242,6 +252,7 @@ impl Finding {
 
     /// Adds a deciding fact.
     pub fn note(&mut self, note: impl Into<Phrase>) -> &mut Self {
+        self.notes.reserve_exact(1);
         self.notes.push(about(self.at, note));
         self
     }

@@ -24,10 +24,45 @@ pub struct Place {
 
 /// Places of the fields of one document.
 ///
-/// Every field that is written has one and few are looked up, so recording one must be cheap.
+/// Every field that is written has one and few are looked up, so recording one must be cheap, and one must be small.
 #[derive(Clone, Debug)]
 pub struct SourceMap<P> {
-    places: HashMap<P, Place, BuildHasherDefault<PathHasher>>,
+    places: HashMap<P, Packed, BuildHasherDefault<PathHasher>>,
+}
+
+/// A place with the offsets of a text that is less than 4 GiB long; those of a longer text end there.
+#[derive(Clone, Copy, Debug)]
+struct Packed([u32; 5]);
+
+impl Packed {
+    /// No offset.
+    const NONE: u32 = u32::MAX;
+
+    fn of(place: Place) -> Self {
+        let small = |at: usize| u32::try_from(at).unwrap_or(Self::NONE - 1);
+        let Place {
+            span,
+            whole,
+            attributes_end,
+        } = place;
+        let end = attributes_end.map_or(Self::NONE, small);
+        Packed([
+            small(span.start),
+            small(span.end),
+            small(whole.start),
+            small(whole.end),
+            end,
+        ])
+    }
+
+    fn place(self) -> Place {
+        let [start, end, whole_start, whole_end, attributes_end] = self.0.map(|at| at as usize);
+        Place {
+            span: Span::new(start, end),
+            whole: Span::new(whole_start, whole_end),
+            attributes_end: (self.0[4] != Self::NONE).then_some(attributes_end),
+        }
+    }
 }
 
 /// A fast hash of paths. A path is a few small numbers, of which a text chooses only how large they get.
@@ -84,19 +119,19 @@ impl<P: SourcePath> SourceMap<P> {
 
     /// Records the place of `path`; the first place of a path is kept.
     pub fn record(&mut self, path: P, place: Place) {
-        self.places.entry(path).or_insert(place);
+        self.places.entry(path).or_insert_with(|| Packed::of(place));
     }
 
     /// The place of exactly this field, if it was written.
-    pub fn place(&self, path: P) -> Option<&Place> {
-        self.places.get(&path)
+    pub fn place(&self, path: P) -> Option<Place> {
+        self.places.get(&path).map(|place| place.place())
     }
 
     /// The place of the field, or of the nearest enclosing field that was written.
-    pub fn resolve(&self, path: P) -> Option<(P, &Place)> {
+    pub fn resolve(&self, path: P) -> Option<(P, Place)> {
         let mut at = path;
         loop {
-            if let Some(place) = self.places.get(&at) {
+            if let Some(place) = self.place(at) {
                 return Some((at, place));
             }
             at = at.parent()?;
@@ -104,21 +139,11 @@ impl<P: SourcePath> SourceMap<P> {
     }
 
     /// All places, in the order of their paths.
-    pub fn iter(&self) -> impl Iterator<Item = (P, &Place)> {
-        let mut places: Vec<(P, &Place)> =
-            self.places.iter().map(|(path, it)| (*path, it)).collect();
+    pub fn iter(&self) -> impl Iterator<Item = (P, Place)> {
+        let places = self.places.iter();
+        let mut places: Vec<(P, Packed)> = places.map(|(path, place)| (*path, *place)).collect();
         places.sort_unstable_by_key(|(path, _)| *path);
-        places.into_iter()
-    }
-
-    /// The number of places.
-    pub fn len(&self) -> usize {
-        self.places.len()
-    }
-
-    /// True if it has no places.
-    pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        places.into_iter().map(|(path, it)| (path, it.place()))
     }
 }
 
@@ -149,13 +174,13 @@ mod tests {
         let place = |start| Place {
             span: Span::new(start, start + 1),
             whole: Span::new(start, start + 1),
-            attributes_end: None,
+            attributes_end: (start == 1).then_some(start),
         };
         map.record(Path::Disk, place(1));
-        assert_eq!(map.resolve(Path::Cache), Some((Path::Disk, &place(1))));
+        assert_eq!(map.resolve(Path::Cache), Some((Path::Disk, place(1))));
         map.record(Path::Cache, place(5));
         map.record(Path::Cache, place(9));
-        assert_eq!(map.resolve(Path::Cache), Some((Path::Cache, &place(5))));
+        assert_eq!(map.resolve(Path::Cache), Some((Path::Cache, place(5))));
         let paths: Vec<Path> = map.iter().map(|(path, _)| path).collect();
         assert_eq!(paths, [Path::Disk, Path::Cache], "in the order of paths");
     }

@@ -155,7 +155,7 @@ fn lint_start(
 ) -> LintReport {
     let planned = options.planned(document);
     let document = planned.as_ref().unwrap_or(document);
-    let mut found = Found::of(document, options);
+    let mut found = Found::of(document, options, crate::rules::check);
     let selection = &options.selection;
     // Findings outside the selection need no texts. They still use the allowances of a document.
     let is_plain = document.template.is_none() && document.allowances().is_empty();
@@ -164,7 +164,14 @@ fn lint_start(
         findings.retain(|it| selection.has_reported(it.rule.name, it.severity));
     }
     let report = report(document, options, outcome, wants_edits, found);
-    let mut report = template::lint(document, report, options, outcome, wants_edits, lint_text);
+    let mut report = template::lint(
+        document,
+        report,
+        options,
+        outcome,
+        wants_edits,
+        (lint_text, lint_variant),
+    );
     if selects {
         report.keep(selection);
     }
@@ -180,9 +187,21 @@ fn lint_text(
 ) -> LintReport {
     let planned = options.planned(document);
     let document = planned.as_ref().unwrap_or(document);
-    let found = Found::of(document, options);
+    let found = Found::of(document, options, crate::rules::check);
     report(document, options, outcome, wants_edits, found)
 }
+
+/// As [`lint_text`], for a text of a template that nobody sees.
+fn lint_variant(document: &Document, options: &LintOptions, wants_edits: bool) -> LintReport {
+    let planned = options.planned(document);
+    let document = planned.as_ref().unwrap_or(document);
+    let found = Found::of(document, options, crate::rules::check_briefly);
+    let outcome = QemuTrialOutcome::default();
+    report(document, options, &outcome, wants_edits, found)
+}
+
+/// Runs the rules over a text.
+type Check = fn(crate::rules::Text<'_>, &Context<'_>) -> Outcome;
 
 /// What the rules say of a document.
 struct Found {
@@ -195,14 +214,15 @@ struct Found {
 }
 
 impl Found {
-    fn of(document: &Document, options: &LintOptions) -> Self {
+    fn of(document: &Document, options: &LintOptions, check: Check) -> Self {
         let context = context_of(document, options);
         let text = document.rule_input();
         let Some(fleet) = &options.fleet else {
             let Outcome {
                 mut findings,
                 not_checked,
-            } = crate::rules::check(text, &context);
+                ..
+            } = check(text, &context);
             if let Source::Spec(_) = &document.source {
                 // Spans of the XML that is written for the spec.
                 findings.iter_mut().for_each(|finding| finding.span = None);
@@ -478,10 +498,7 @@ fn resolve(
 ) -> Diagnostic {
     let detail = options.detail;
     if detail == Detail::Titles {
-        finding.label = None;
-        finding.related.clear();
-        finding.notes.clear();
-        finding.help = None;
+        finding.keep_title();
     }
     let Finding {
         rule,

@@ -59,10 +59,23 @@ const USUALLY_NOT_CHECKED: usize = 80;
 
 /// Runs all rules over one configuration and its text.
 pub fn check(text: Text<'_>, context: &Context<'_>) -> Outcome {
-    let mut outcome = Outcome {
+    let outcome = Outcome {
         not_checked: Vec::with_capacity(USUALLY_NOT_CHECKED),
         ..Outcome::default()
     };
+    check_into(outcome, text, context)
+}
+
+/// As [`check`], with a [brief](Outcome::is_brief) outcome.
+pub(crate) fn check_briefly(text: Text<'_>, context: &Context<'_>) -> Outcome {
+    let outcome = Outcome {
+        is_brief: true,
+        ..Outcome::default()
+    };
+    check_into(outcome, text, context)
+}
+
+fn check_into(mut outcome: Outcome, text: Text<'_>, context: &Context<'_>) -> Outcome {
     outcome.add_problems(context, text.problems());
     match text {
         Text::Xml(document, text) => {

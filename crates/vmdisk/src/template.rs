@@ -135,10 +135,13 @@ impl Variant {
 
 /// Runs the rules over one text.
 pub(crate) type LintText = fn(&Document, &LintOptions, &QemuTrialOutcome, bool) -> LintReport;
+/// Runs the rules over one text that nobody sees.
+pub(crate) type LintVariant = fn(&Document, &LintOptions, bool) -> LintReport;
 
 /// Runs the rules over the texts of a template.
 struct Tryout<'t> {
     lint_text: LintText,
+    lint_variant: LintVariant,
     template: &'t Template,
     /// The template's own text.
     written: &'t str,
@@ -158,7 +161,7 @@ pub(crate) fn lint(
     options: &LintOptions,
     outcome: &QemuTrialOutcome,
     wants_edits: bool,
-    lint_text: LintText,
+    (lint_text, lint_variant): (LintText, LintVariant),
 ) -> LintReport {
     let own = document.template.as_deref();
     let words = words(document, &report);
@@ -173,6 +176,7 @@ pub(crate) fn lint(
     };
     let mut tryout = Tryout {
         lint_text,
+        lint_variant,
         template: &template,
         written: &document.text,
         options,
@@ -263,8 +267,7 @@ impl Tryout<'_> {
                 continue;
             };
             let wants_edits = report.diagnostics.iter().any(|it| it.fix.is_some());
-            let outcome = QemuTrialOutcome::default();
-            let other = (self.lint_text)(&variant.document, &self.brief, &outcome, wants_edits);
+            let other = (self.lint_variant)(&variant.document, &self.brief, wants_edits);
             let mut others: BTreeMap<(&str, usize), &Diagnostic> = BTreeMap::new();
             for found in other.diagnostics.iter().chain(&other.allowed) {
                 others.insert(

@@ -184,7 +184,7 @@ fn moved_map(
     let mut result = SourceMap::default();
     for (at, place) in map.iter() {
         if let Some(at) = moved(at) {
-            result.record(at, *place);
+            result.record(at, place);
         }
     }
     result

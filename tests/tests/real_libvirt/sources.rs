@@ -40,13 +40,13 @@ fn set(field: ImageField, image: &mut Image) {
         (ImageField::Authentication, _) => {
             let is_rbd = source.protocol == NetworkProtocol::Rbd;
             let uuid = "11111111-2222-3333-4444-555555555555".to_owned();
-            image.authentication = Some(Authentication {
+            image.authentication = Some(Box::new(Authentication {
                 username: Some(text()),
                 secret: Some(Secret {
                     secret_type: Some(if is_rbd { "ceph" } else { "iscsi" }.to_owned()),
                     reference: SecretReference::Uuid(uuid),
                 }),
-            });
+            }));
             true
         }
         // QEMU has them as numbers.

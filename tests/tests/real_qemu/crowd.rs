@@ -206,14 +206,14 @@ fn disks_of_a_throttle_group_share_its_limits() {
         let storage = Storage::new();
         let mut domain = crowd(&storage, &guest("q35"), TargetBus::Virtio, 3);
         for disk in &mut domain.disks[..2] {
-            disk.backend.iotune = Some(Iotune {
+            disk.backend.iotune = Some(Box::new(Iotune {
                 iops: IotuneLimits {
                     total: Some(200),
                     ..IotuneLimits::default()
                 },
                 group: Some("gold, \"fast\"".to_owned()),
                 ..Iotune::default()
-            });
+            }));
         }
         let (_, line) = start(installed, &domain);
         let of_iotune = |argument: &&Argument| {

@@ -121,13 +121,13 @@ fn discards_reach_the_file_through_every_node_and_stop_where_they_should() {
                     .map(|path| Image::file(path, Format::Qcow2)),
             );
             let throttled = |disk: &mut Disk| {
-                disk.backend.iotune = Some(Iotune {
+                disk.backend.iotune = Some(Box::new(Iotune {
                     iops: IotuneLimits {
                         total: Some(100_000),
                         ..IotuneLimits::default()
                     },
                     ..Iotune::default()
-                });
+                }));
             };
             for image in &images {
                 for mode in [Some(Discard::Unmap), Some(Discard::Ignore), None] {

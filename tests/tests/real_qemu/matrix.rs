@@ -165,7 +165,7 @@ pub(crate) const OPTIONS: &[(&str, Change)] = &[
     ("limits", |disk| {
         disk.backend.cache = Some(CacheMode::None);
         disk.backend.discard = Some(Discard::Unmap);
-        disk.backend.iotune = Some(Iotune {
+        disk.backend.iotune = Some(Box::new(Iotune {
             bytes: IotuneLimits {
                 read: Some(1 << 20),
                 read_max: Some(2 << 20),
@@ -178,7 +178,7 @@ pub(crate) const OPTIONS: &[(&str, Change)] = &[
             },
             size_iops: Some(4096),
             group: None,
-        });
+        }));
     }),
     ("boot order", |disk| disk.frontend.boot_order = Some(1)),
     ("alias", |disk| {

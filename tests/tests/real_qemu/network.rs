@@ -95,7 +95,7 @@ fn full(protocol: NetworkProtocol, port: u32, storage: &Storage) -> Image {
         source.timeout = Some(5);
     }
     let mut image = Image::new(Some(Format::Raw), Protocol::Network(Box::new(source)));
-    image.authentication = login;
+    image.authentication = login.map(Box::new);
     image
 }
 

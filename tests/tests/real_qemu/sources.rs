@@ -111,11 +111,11 @@ fn encrypted(storage: &Storage, key: &str) -> Option<[Image; 2]> {
             },
         };
         qemu_img(&arguments).then(|| Image {
-            encryption: Some(Encryption {
+            encryption: Some(Box::new(Encryption {
                 format: Some(EncryptionFormat::Luks),
                 secrets: vec![secret],
                 ..Encryption::default()
-            }),
+            })),
             ..Image::file(&*path, format)
         })
     };

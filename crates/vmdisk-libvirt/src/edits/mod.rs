@@ -157,7 +157,7 @@ impl<'t> Editor<'t> {
         self.document.outlines.outline(self.text, span)
     }
 
-    fn place(&self, at: FieldPath) -> Option<&'t Place> {
+    fn place(&self, at: FieldPath) -> Option<Place> {
         self.document.source_map.place(at)
     }
 
@@ -286,7 +286,7 @@ impl<'t> Editor<'t> {
     }
 
     /// Replaces the text of an element that is there.
-    fn set_text(&mut self, place: &Place, value: &str) {
+    fn set_text(&mut self, place: Place, value: &str) {
         let found = place.span.slice(self.text).unwrap_or_default();
         let is_tag = found.starts_with('<') && !found.starts_with("<!");
         if !is_tag {
@@ -424,7 +424,7 @@ impl<'t> Editor<'t> {
 }
 
 /// The element of a field that is an element.
-fn element_span(place: &Place) -> Span {
+fn element_span(place: Place) -> Span {
     Span::new(place.span.start, place.whole.end)
 }
 

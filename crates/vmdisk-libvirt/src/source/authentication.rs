@@ -20,12 +20,12 @@ pub(crate) fn read(
     parent: &mut Element<'_>,
     depth: usize,
     kept: &mut UnmodeledContent,
-) -> Option<Authentication> {
+) -> Option<Box<Authentication>> {
     let mut element = reader.child(parent, "auth")?;
     let secret = secret::read(reader, &mut element, (SECRET, depth), 1, kept).pop();
     let username = element.take_text("username");
     kept.note(UnmodeledPath::deep(AT, depth), reader.close(element));
-    Some(Authentication { username, secret })
+    Some(Box::new(Authentication { username, secret }))
 }
 
 /// Writes an `<auth>`.

@@ -26,7 +26,7 @@ pub(crate) fn read(
     parent: &mut Element<'_>,
     depth: usize,
     kept: &mut UnmodeledContent,
-) -> Option<Encryption> {
+) -> Option<Box<Encryption>> {
     let mut element = reader.child(parent, "encryption")?;
     let secrets = secret::read(reader, &mut element, (SECRET, depth), usize::MAX, kept);
     for secret in &secrets {
@@ -64,13 +64,13 @@ pub(crate) fn read(
         reader.problem(&MISSING_VALUE, element.at, element.tag, message);
     }
     kept.note(UnmodeledPath::deep(AT, depth), reader.close(element));
-    Some(Encryption {
+    Some(Box::new(Encryption {
         format,
         engine,
         secrets,
         cipher,
         ivgen,
-    })
+    }))
 }
 
 /// Writes an `<encryption>`.

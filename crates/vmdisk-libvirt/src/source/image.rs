@@ -145,10 +145,10 @@ pub(crate) fn write<'k>(
     }
     slices::write(writer, *slice, depth, kept);
     if !kept.is_in_old_place(depth, authentication::OLD) {
-        authentication::write(writer, authentication.as_ref(), depth, kept);
+        authentication::write(writer, authentication.as_deref(), depth, kept);
     }
     if !kept.is_in_old_place(depth, encryption::OLD) {
-        encryption::write(writer, encryption.as_ref(), depth, kept);
+        encryption::write(writer, encryption.as_deref(), depth, kept);
     }
     reservations::write(writer, reservations.as_ref(), depth, kept);
     write_data_store(writer, data_file.as_deref(), depth, kept);

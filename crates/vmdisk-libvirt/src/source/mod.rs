@@ -121,7 +121,7 @@ pub(crate) fn write<'k>(writer: &mut Writer<'k>, backend: &Backend, kept: &'k Un
     match &backend.source {
         BackendSource::Image(image) => {
             if kept.is_in_old_place(0, AUTH) {
-                authentication::write(writer, image.authentication.as_ref(), 0, kept);
+                authentication::write(writer, image.authentication.as_deref(), 0, kept);
             }
             image::write(writer, image, 0, backend.startup_policy, kept);
             backing_store::write(writer, &image.backing, kept);
@@ -148,6 +148,6 @@ pub(crate) fn write_behind<'k>(
     if let BackendSource::Image(image) = &backend.source
         && kept.is_in_old_place(0, ENCRYPTION)
     {
-        encryption::write(writer, image.encryption.as_ref(), 0, kept);
+        encryption::write(writer, image.encryption.as_deref(), 0, kept);
     }
 }

@@ -268,8 +268,8 @@ fn alone() -> BoxedStrategy<Image> {
             |(format, protocol, slice, encryption, authentication, reservations, fd_group)| {
                 fitting(Image {
                     slice,
-                    encryption,
-                    authentication,
+                    encryption: encryption.map(Box::new),
+                    authentication: authentication.map(Box::new),
                     reservations,
                     fd_group,
                     ..Image::new(format, protocol)

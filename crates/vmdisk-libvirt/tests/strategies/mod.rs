@@ -291,7 +291,7 @@ fn backend() -> impl Strategy<Value = Backend> {
                 copy_on_read: modes.4,
                 discard_no_unref: modes.5,
                 metadata_cache_size,
-                iotune,
+                iotune: iotune.map(Box::new),
                 is_read_only: flags.0,
                 is_shareable: flags.1,
                 is_transient: flags.2,

@@ -269,7 +269,7 @@ impl Planner<'_> {
         }
         let iotune = spec.iotune.as_ref();
         self.note_asked(at(DiskField::Iotune), "iotune", iotune.map(|_| "as asked"));
-        self.disk(index).backend.iotune = iotune.map(crate::spec::IotuneSpec::to_model);
+        self.disk(index).backend.iotune = iotune.map(|it| Box::new(it.to_model()));
     }
 }
 

@@ -13,8 +13,8 @@ use super::choice::Chosen;
 use super::planner::Planner;
 use super::queues::{DEFAULT_TABLES, TABLE_ENTRY};
 use crate::spec::{
-    BackendSpec, BackingSpec, DeviceSpec, DirectorySpec, DiskSpec, EncryptionSpec, LvmSpec,
-    LvmThinSpec, Qcow2Spec, RawSpec, SpecPath, VhostUserBlkSpec, VhostVdpaSpec, size_text,
+    BackendSpec, BackingSpec, DeviceSpec, DirectorySpec, DiskSpec, LvmSpec, LvmThinSpec, Qcow2Spec,
+    RawSpec, SpecPath, VhostUserBlkSpec, VhostVdpaSpec, size_text,
 };
 use crate::steps::{Storage, backing_image};
 
@@ -72,7 +72,7 @@ impl Planner<'_> {
             mode: _,
         } = raw;
         let mut image = Image::file(path, Format::Raw);
-        image.encryption = encryption.as_ref().map(EncryptionSpec::to_model);
+        image.encryption = encryption.as_ref().map(|it| Box::new(it.to_model()));
         let size = self.size_of_new(index, "raw", *size, source.as_ref());
         if size.is_none() {
             return image;
@@ -187,7 +187,7 @@ impl Planner<'_> {
             mode: _,
         } = qcow2;
         let mut image = Image::file(path, Format::Qcow2);
-        image.encryption = encryption.as_ref().map(EncryptionSpec::to_model);
+        image.encryption = encryption.as_ref().map(|it| Box::new(it.to_model()));
         if let Some(data_file) = data_file {
             image.data_file = Some(Box::new(Image::file(data_file, Format::Raw)));
         }

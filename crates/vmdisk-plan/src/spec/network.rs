@@ -289,7 +289,8 @@ impl NetworkSpec {
             copy(NetworkIdentitySpec::FIELDS, identity, &mut source);
         }
         let mut image = Image::new(Some(format), Protocol::Network(Box::new(source)));
-        image.authentication = self.auth.as_ref().map(|auth| auth.to_model(self.protocol));
+        let authentication = self.auth.as_ref().map(|auth| auth.to_model(self.protocol));
+        image.authentication = authentication.map(Box::new);
         image
     }
 }

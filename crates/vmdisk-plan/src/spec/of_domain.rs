@@ -445,7 +445,7 @@ fn fields_of(nth: usize, disk: &Disk, spec: &mut DiskSpec, report: &mut DroppedF
         let at = FieldPath::Disk(nth, DiskField::IoThreadMapping);
         report.report_dropped(at, "the mapping of queues to iothreads", false);
     }
-    spec.iotune = backend.iotune.as_ref().map(IotuneSpec::of_model);
+    spec.iotune = backend.iotune.as_deref().map(IotuneSpec::of_model);
     for field in DISK_FIELDS {
         if let (Some(slot), Some(value)) = (spec.field_mut(*field), disk.get(*field))
             && let Some(value) = value.to_kind(slot.kind())

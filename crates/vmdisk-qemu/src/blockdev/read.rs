@@ -225,7 +225,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         if let [(option, group, false)] = throttles {
             self.notes
                 .record_option(FieldPath::Disk(nth, DiskField::Iotune), *option);
-            backend.iotune = read_throttle_group(nth, group, self.index, self.notes);
+            backend.iotune = read_throttle_group(nth, group, self.index, self.notes).map(Box::new);
             return;
         }
         for (option, group, _) in throttles.iter().rev() {
@@ -500,7 +500,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
         depth: usize,
         node: &NodeAt<'a>,
         format: Option<Format>,
-    ) -> (Option<Format>, Option<Encryption>) {
+    ) -> (Option<Format>, Option<Box<Encryption>>) {
         let at = FieldPath::Image(nth, depth, ImageField::Encryption);
         let (key, encryption_format) = match format {
             Some(Format::Luks) => ("key-secret", EncryptionFormat::Luks),
@@ -532,7 +532,7 @@ impl<'r, 'a> NodeReader<'r, 'a> {
             Some(Format::Luks) => Some(Format::Raw),
             other => other,
         };
-        (format, Some(encryption))
+        (format, Some(Box::new(encryption)))
     }
 
     /// Reads the external data file of a qcow2 image; it is not an image of the chain.

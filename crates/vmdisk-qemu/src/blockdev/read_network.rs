@@ -193,7 +193,7 @@ impl NodeReader<'_, '_> {
     }
 
     /// Reads the encryption handled by librbd: of an image, and of its parent images.
-    fn read_librbd(&mut self, view: &View<'_>) -> Option<Encryption> {
+    fn read_librbd(&mut self, view: &View<'_>) -> Option<Box<Encryption>> {
         let format = EncryptionFormat::from_word(view.take_text("format")?);
         let mut encryption = Encryption {
             format,
@@ -216,7 +216,7 @@ impl NodeReader<'_, '_> {
             }
             view.accept(&["format"]);
         }
-        Some(encryption)
+        Some(Box::new(encryption))
     }
 
     fn read_curl(&mut self, view: &View<'_>, protocol: NetworkProtocol) -> Option<Image> {
@@ -242,8 +242,9 @@ fn image(source: NetworkSource) -> Image {
     Image::new(None, Protocol::Network(Box::new(source)))
 }
 
-fn login(username: Option<String>, secret: Option<Secret>) -> Option<Authentication> {
-    (username.is_some() || secret.is_some()).then_some(Authentication { username, secret })
+fn login(username: Option<String>, secret: Option<Secret>) -> Option<Box<Authentication>> {
+    let is_given = username.is_some() || secret.is_some();
+    is_given.then(|| Box::new(Authentication { username, secret }))
 }
 
 fn read_gluster(view: &View<'_>) -> Option<Image> {

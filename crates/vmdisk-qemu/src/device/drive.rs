@@ -59,10 +59,10 @@ impl<'a> DiskReader<'_, 'a> {
             let group = properties
                 .take_text("throttling.group")
                 .or(properties.take_text("group"));
-            backend.iotune = Some(vmdisk_model::Iotune {
+            backend.iotune = Some(Box::new(vmdisk_model::Iotune {
                 group: group.map(str::to_owned),
                 ..iotune
-            });
+            }));
         }
         nodes.resolve_cache(nth, write_back, self.notes);
         nodes

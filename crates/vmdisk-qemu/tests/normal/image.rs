@@ -91,7 +91,7 @@ fn normal_secret(secret: &mut Secret, kind: &str) {
     }
 }
 
-fn network(source: &mut NetworkSource, login: &mut Option<Authentication>) {
+fn network(source: &mut NetworkSource, login: &mut Option<Box<Authentication>>) {
     let protocol = source.protocol;
     for host in &mut source.hosts {
         let is_unix = host.transport == Some(NetworkTransport::Unix);

@@ -143,10 +143,10 @@ const MEMBERS: &[Member] = &[
         "login",
         ImageField::Authentication,
         |image| {
-            image.authentication = Some(Authentication {
+            image.authentication = Some(Box::new(Authentication {
                 username: Some("u".to_owned()),
                 secret: Some(secret()),
-            });
+            }));
         },
         |image| {
             image
@@ -159,12 +159,12 @@ const MEMBERS: &[Member] = &[
         "encryption by librbd",
         ImageField::Encryption,
         |image| {
-            image.encryption = Some(Encryption {
+            image.encryption = Some(Box::new(Encryption {
                 format: Some(EncryptionFormat::Luks),
                 engine: Some(EncryptionEngine::Librbd),
                 secrets: vec![secret()],
                 ..Encryption::default()
-            });
+            }));
         },
         |image| image.encryption.is_some(),
     ),
@@ -312,10 +312,10 @@ fn keys_and_known_hosts_of_an_ssh_server_are_left_out_in_different_words() {
 #[test]
 fn a_file_is_not_logged_in_to() {
     let mut image = Image::file("/srv/a.img", Format::Raw);
-    image.authentication = Some(Authentication {
+    image.authentication = Some(Box::new(Authentication {
         username: Some("u".to_owned()),
         secret: None,
-    });
+    }));
     let disk = Disk::new(Frontend::new("vda", TargetBus::Virtio), image);
     let problems = super::problems(&disks([disk]), "qemu=10.0");
     assert_eq!(problems[0].message, "only servers need credentials");

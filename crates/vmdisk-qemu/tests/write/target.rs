@@ -10,14 +10,14 @@ fn an_old_target_gets_the_key_value_form_where_it_has_no_json() {
     disk.frontend.serial = Some("a,b".to_owned());
     disk.frontend.iothread = Some(IoThreadId(1));
     disk.backend.is_shareable = true;
-    disk.backend.iotune = Some(Iotune {
+    disk.backend.iotune = Some(Box::new(Iotune {
         iops: IotuneLimits {
             total: Some(100),
             total_max: Some(200),
             ..IotuneLimits::default()
         },
         ..Iotune::default()
-    });
+    }));
     let domain = disks([disk]);
     let words = |target: &str| line(&domain, target).argv().join("\n");
     let old = words("qemu=5.2");

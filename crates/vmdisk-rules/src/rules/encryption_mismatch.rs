@@ -152,7 +152,7 @@ fn difference(context: &Context<'_>, image: &Image) -> Result<Option<Difference>
     };
     let is_at_the_start = image.slice.is_none_or(|slice| slice.offset == 0);
     let by_qemu = |encryption: &&Encryption| encryption.engine != Some(EncryptionEngine::Librbd);
-    let written = image.encryption.as_ref().filter(by_qemu);
+    let written = image.encryption.as_deref().filter(by_qemu);
     match image.format {
         Some(Format::Qcow2) if is_at_the_start => {
             let Some(header) = host::qcow2_header(context, image).transpose()?.flatten() else {

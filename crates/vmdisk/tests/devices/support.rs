@@ -123,6 +123,7 @@ fn said(rule: &Rule, text: &str, host: Option<&HostIndex<'_>>) -> (Document, Ver
     let Outcome {
         findings,
         not_checked,
+        ..
     } = check(Text::Xml(&document, text), &context);
     let said = Verdict {
         findings: findings
