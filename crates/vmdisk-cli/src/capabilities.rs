@@ -170,6 +170,7 @@ fn capability(row: &CapabilityRow, target: &Target) -> Capability {
         tried_without: *tried_without,
         probe: match probe {
             Probe::QmpSchema(path) => Some(format!("schema {path}")),
+            Probe::BlockDriver(driver) => Some(format!("driver {driver}")),
             Probe::DeviceProperty { device, property } => {
                 Some(format!("property {device} {property}"))
             }

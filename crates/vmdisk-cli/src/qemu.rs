@@ -1,7 +1,5 @@
 //! Capabilities reported by a QEMU program, for `--qemu`.
 
-mod cache;
-
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,8 +16,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// Longest recording; one of QEMU 11.1 has 5 KiB.
 const MAX_RECORDING: u64 = 1 << 20;
 
-/// The capabilities of a QEMU: a program is started without a machine and queried, unless it is unchanged since the last query;
-/// a recording is read.
+/// The capabilities of a QEMU: a program is started without a machine and queried; a recording is read.
 pub(crate) fn ask(path: &Path) -> Result<Introspection, Stop> {
     let program = find(path)?;
     if let Some(recording) = recording(&program)? {
@@ -30,24 +27,14 @@ pub(crate) fn ask(path: &Path) -> Result<Introspection, Stop> {
 
 /// Capabilities reported by a QEMU program.
 pub(crate) fn ask_program(program: &Path) -> Result<Introspection, Stop> {
-    let key = cache::Key::of(program);
-    if let Some(known) = key.as_ref().and_then(cache::Key::read) {
-        return Ok(known);
-    }
-    let introspection = vmdisk_qmp::introspect(program, TIMEOUT).map_err(|error| {
+    vmdisk_qmp::introspect(program, TIMEOUT).map_err(|error| {
         Stop::new(format!(
             "could not query {}: {}",
             program.display(),
             in_words(&error)
         ))
         .help("name a qemu-system program, or a recording from `vmdisk capabilities --format recording`")
-    })?;
-    if let Some(key) = key
-        && introspection.unknown.is_empty()
-    {
-        key.write(&introspection);
-    }
-    Ok(introspection)
+    })
 }
 
 /// An error of a QEMU in one line, without the numbers of the operating system.

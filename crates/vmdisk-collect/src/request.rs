@@ -48,18 +48,23 @@ impl Request {
         }
     }
 
-    /// Requests the facts that configurations need, and the core facts of the running system. Relative paths, which have no
+    /// Requests the facts that configurations need, and the core facts of the running system. QEMU is started, without a guest,
+    /// only for a configuration with a block driver that it may lack. Relative paths, which have no
     /// directory here, are left out.
     pub fn of(needed: &FactsNeeded, collected_at: impl Into<String>) -> Self {
         let absolute = |paths: &BTreeSet<String>| {
             let paths = paths.iter().map(PathBuf::from);
             paths.filter(|path| path.is_absolute()).collect()
         };
-        Self {
+        let mut request = Self {
             paths: absolute(&needed.paths),
             chains: absolute(&needed.chains),
             ..Self::new(collected_at)
+        };
+        if needed.block_drivers {
+            request.groups.insert(FactGroup::Programs);
         }
+        request
     }
 }
 

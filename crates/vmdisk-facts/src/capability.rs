@@ -21,6 +21,9 @@ pub enum Probe {
     /// Its place in the answer of `query-qmp-schema`: the command, then `arg-type` or `ret-type`, then names of
     /// members; `+WORD` is the variant of a tag, `^WORD` a value of an enumeration, `$WORD` a feature.
     QmpSchema(&'static str),
+    /// A block driver that `blockdev-add` has and that a trial loads. Builds leave such drivers out, and packages put them
+    /// into modules of their own, so no version implies it.
+    BlockDriver(&'static str),
     /// A property in `device-list-properties`.
     DeviceProperty {
         /// The device's type.
@@ -97,7 +100,10 @@ impl CapabilityRow {
         if self.tried_without.is_some_and(is_untried) {
             Answer::Unknown
         } else if version >= self.since && self.until.is_none_or(|until| version < until) {
-            Answer::Yes(Basis::Assumed(version))
+            match self.probe {
+                Probe::BlockDriver(_) => Answer::Unknown,
+                _ => Answer::Yes(Basis::Assumed(version)),
+            }
         } else {
             Answer::No(Basis::Assumed(version))
         }
@@ -209,11 +215,11 @@ capabilities! {
     /// The throttle filter and its groups.
     ThrottleFilter = "throttle-filter", Qemu (2, 11, 0), Probe::QomType("throttle-group"), "QEMU git history";
     /// The block drivers of libblkio, if they were built in.
-    Libblkio = "libblkio", Qemu (7, 2, 0), Probe::QmpSchema("blockdev-add/arg-type/+virtio-blk-vhost-user"), "QEMU QAPI docs; Debian's 7.2 lacks them";
+    Libblkio = "libblkio", Qemu (7, 2, 0), Probe::BlockDriver("virtio-blk-vhost-user"), "QEMU QAPI docs; Debian's 7.2 lacks them";
     /// nbd `open-timeout`.
     NbdOpenTimeout = "nbd-open-timeout", Qemu (7, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/+nbd/open-timeout"), "QEMU QAPI docs";
     /// The gluster driver.
-    Gluster = "gluster", Qemu (1, 3, 0) until (11, 1, 0), Probe::QmpSchema("blockdev-add/arg-type/+gluster"), "QEMU docs/about/removed-features";
+    Gluster = "gluster", Qemu (1, 3, 0) until (11, 1, 0), Probe::BlockDriver("gluster"), "QEMU docs/about/removed-features";
     /// The chardev option `reconnect`, in seconds.
     Reconnect = "reconnect", Qemu (2, 2, 0) until (10, 2, 0), Probe::QmpSchema("chardev-add/arg-type/backend/+socket/data/reconnect"), "QEMU qapi/char.json, ChardevSocket: since 2.2; docs/about/removed-features; tried";
     /// The chardev option `reconnect-ms`.
@@ -244,25 +250,25 @@ capabilities! {
     ScsiDpofua = "scsi-dpofua", Qemu (1, 0, 0), property("scsi-hd", "dpofua"), "QEMU hw/core/machine.c hw_compat_10_0";
 
     /// RBD images, if they were built in.
-    Rbd = "rbd", Qemu (2, 9, 0), Probe::QmpSchema("blockdev-add/arg-type/+rbd"), "QEMU QAPI docs";
+    Rbd = "rbd", Qemu (2, 9, 0), Probe::BlockDriver("rbd"), "QEMU QAPI docs";
     /// RBD images with an encryption layer of librbd.
     RbdEncryption = "rbd-encryption", Qemu (6, 1, 0), Probe::QmpSchema("blockdev-add/arg-type/+rbd/encrypt"), "QEMU QAPI docs";
     /// RBD encryption with the LUKS version of the image.
     RbdLuksAny = "rbd-luks-any", Qemu (8, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/+rbd/encrypt/+luks-any"), "QEMU QAPI docs";
     /// iSCSI with QEMU's own initiator, if it was built in.
-    Iscsi = "iscsi", Qemu (2, 9, 0), Probe::QmpSchema("blockdev-add/arg-type/+iscsi"), "QEMU QAPI docs";
+    Iscsi = "iscsi", Qemu (2, 9, 0), Probe::BlockDriver("iscsi"), "QEMU QAPI docs";
     /// NFS with QEMU's own client, if it was built in.
-    Nfs = "nfs", Qemu (2, 9, 0), Probe::QmpSchema("blockdev-add/arg-type/+nfs"), "QEMU QAPI docs";
+    Nfs = "nfs", Qemu (2, 9, 0), Probe::BlockDriver("nfs"), "QEMU QAPI docs";
     /// Images over SSH, if it was built in.
-    Ssh = "ssh", Qemu (2, 9, 0), Probe::QmpSchema("blockdev-add/arg-type/+ssh"), "QEMU QAPI docs";
+    Ssh = "ssh", Qemu (2, 9, 0), Probe::BlockDriver("ssh"), "QEMU QAPI docs";
     /// Images over HTTP and HTTPS, if they were built in.
-    Https = "https", Qemu (2, 9, 0), Probe::QmpSchema("blockdev-add/arg-type/+https"), "QEMU QAPI docs";
+    Https = "https", Qemu (2, 9, 0), Probe::BlockDriver("https"), "QEMU QAPI docs";
     /// HTTP ranges, even if the server does not announce them.
     HttpForceRange = "http-force-range", Qemu (11, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/+https/force-range"), "QEMU QAPI docs";
     /// nbd `tls-hostname`.
     NbdTlsHostname = "nbd-tls-hostname", Qemu (7, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/+nbd/tls-hostname"), "QEMU QAPI docs";
     /// Images on FTP servers, if it was built in.
-    Ftp = "ftp", Qemu (2, 9, 0), Probe::QmpSchema("blockdev-add/arg-type/+ftp"), "QEMU QAPI docs";
+    Ftp = "ftp", Qemu (2, 9, 0), Probe::BlockDriver("ftp"), "QEMU QAPI docs";
     /// The TFTP driver.
     Tftp = "tftp", Qemu (1, 6, 0) until (2, 8, 0), Probe::QmpSchema("blockdev-add/arg-type/+tftp"), "QEMU qapi/block-core.json, BlockDeviceInfo: dropped in 2.8";
     /// The sheepdog driver.
@@ -272,7 +278,7 @@ capabilities! {
     /// NVMe controllers driven from user space.
     NvmeDriver = "nvme-driver", Qemu (2, 12, 0), Probe::QmpSchema("blockdev-add/arg-type/+nvme"), "QEMU git history";
     /// vhost-vdpa block devices, with libblkio, if it was built in.
-    VhostVdpaDriver = "vhost-vdpa-driver", Qemu (7, 2, 0), Probe::QmpSchema("blockdev-add/arg-type/+virtio-blk-vhost-vdpa"), "QEMU QAPI docs; Debian's 7.2 lacks it";
+    VhostVdpaDriver = "vhost-vdpa-driver", Qemu (7, 2, 0), Probe::BlockDriver("virtio-blk-vhost-vdpa"), "QEMU QAPI docs; Debian's 7.2 lacks it";
     /// qcow2 with LUKS inside.
     Qcow2Encryption = "qcow2-encryption", Qemu (2, 10, 0), Probe::QmpSchema("blockdev-add/arg-type/+qcow2/encrypt"), "QEMU QAPI docs";
     /// LUKS below any format.

@@ -10,6 +10,8 @@ pub struct FactsNeeded {
     /// The images among them whose headers name their backing files. An image that is opened as raw is never one of them: the
     /// guest writes its header, and could name any file of the host.
     pub chains: BTreeSet<String>,
+    /// True if one uses a block driver that a QEMU may lack, so that QEMU must be asked.
+    pub block_drivers: bool,
 }
 
 impl FactsNeeded {
@@ -17,5 +19,6 @@ impl FactsNeeded {
     pub fn extend(&mut self, other: Self) {
         self.paths.extend(other.paths);
         self.chains.extend(other.chains);
+        self.block_drivers |= other.block_drivers;
     }
 }

@@ -115,7 +115,7 @@ pub fn introspect(program: &Path, timeout: Duration) -> Result<Introspection, Qm
     let mut capabilities = BTreeMap::new();
     let mut unknown = BTreeMap::new();
     let mut types: BTreeMap<&str, Result<Option<BTreeSet<String>>, String>> = BTreeMap::new();
-    let mut properties = |name: &'static str| {
+    let mut properties = |asked: &mut IntrospectionSession, name: &'static str| {
         types
             .entry(name)
             .or_insert_with(|| asked.properties(name))
@@ -125,9 +125,16 @@ pub fn introspect(program: &Path, timeout: Duration) -> Result<Introspection, Qm
         let CapabilityRow { name, probe, .. } = row;
         let has = match probe {
             Probe::QmpSchema(path) => Ok(schema.has(path)),
-            Probe::QomType(name) => properties(name).map(|found| found.is_some()),
+            Probe::BlockDriver(driver) => {
+                match schema.has(&format!("blockdev-add/arg-type/+{driver}")) {
+                    true => asked.loads(driver),
+                    false => Ok(false),
+                }
+            }
+            Probe::QomType(name) => properties(&mut asked, name).map(|found| found.is_some()),
             Probe::DeviceProperty { device, property } => {
-                properties(device).map(|found| found.is_some_and(|all| all.contains(*property)))
+                let found = properties(&mut asked, device);
+                found.map(|found| found.is_some_and(|all| all.contains(*property)))
             }
             Probe::Trial => continue,
         };
@@ -203,6 +210,31 @@ impl IntrospectionSession {
         Ok(types.map(|types| types.into_keys().collect()))
     }
 
+    /// Returns true if a block driver is in the program or in a module that can be loaded: the schema names modules
+    /// that are not installed. Without the options that it needs, a driver refuses before it opens anything.
+    fn loads(&mut self, driver: &str) -> Result<bool, String> {
+        let command = format!("drive_add \"\" if=none,driver={driver}");
+        let question = json!({ "command-line": command });
+        let answer = self
+            .qemu()
+            .and_then(|qemu| qemu.ask("human-monitor-command", question));
+        let said = answer.map_err(|error| self.failed(error))?;
+        let said = said.as_str().unwrap_or_default();
+        let is_missing = [
+            format!("Unknown driver '{driver}'"),
+            format!("Driver '{driver}' is not whitelisted"),
+        ];
+        Ok(!is_missing.iter().any(|missing| said.contains(missing)))
+    }
+
+    /// The text of an error. What may have ended the program gets a new one for the next question.
+    fn failed(&mut self, error: QmpError) -> String {
+        if !matches!(error, QmpError::Refused { .. }) {
+            self.qemu = None;
+        }
+        error.to_string()
+    }
+
     /// Returns the properties of a type with the names of their types; `None` if the type does not exist.
     fn types(
         &mut self,
@@ -214,18 +246,7 @@ impl IntrospectionSession {
         match answer {
             Ok(list) => Ok(Some(types(&list))),
             Err(QmpError::Refused { class, .. }) if class == "DeviceNotFound" => Ok(None),
-            Err(error @ QmpError::Refused { .. }) => Err(error.to_string()),
-            Err(
-                error @ (QmpError::Start { .. }
-                | QmpError::Ended { .. }
-                | QmpError::Timeout { .. }
-                | QmpError::NotQmp(_)
-                | QmpError::Connect { .. }
-                | QmpError::Socket(_)),
-            ) => {
-                self.qemu = None;
-                Err(error.to_string())
-            }
+            Err(error) => Err(self.failed(error)),
         }
     }
 }

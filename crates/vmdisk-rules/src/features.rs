@@ -1,6 +1,6 @@
 //! Features that some releases of QEMU and libvirt lack: one row per capability and use.
 
-use vmdisk_facts::Capability;
+use vmdisk_facts::{Capability, Probe};
 use vmdisk_fields::{Phrase, phrase};
 use vmdisk_model::{
     BackendSource, ControllerField, DiskField, Domain, DomainField, EncryptionEngine,
@@ -162,6 +162,15 @@ fn disks(
     let disks = domain.disks.iter().enumerate();
     let found = disks.filter(|(_, disk)| holds(disk));
     found.map(|(nth, _)| FieldPath::Disk(nth, field)).collect()
+}
+
+/// True if a disk uses a block driver that a QEMU may lack.
+pub fn has_optional_driver(domain: &Domain) -> bool {
+    let optional = FEATURES
+        .iter()
+        .filter(|feature| matches!(feature.capability.row().probe, Probe::BlockDriver(_)));
+    let mut places = optional.flat_map(|feature| feature.places(domain));
+    places.next().is_some()
 }
 
 /// The field of each image of each chain that meets a condition.

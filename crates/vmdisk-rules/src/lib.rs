@@ -24,6 +24,7 @@ mod target_names;
 mod thin;
 mod virtio;
 
+pub use features::has_optional_driver;
 pub use follow_up::{FOLLOW_UPS, FollowUp, may_follow};
 pub use guests::{GuestNeeds, HostGuests};
 pub use rules::RULES;

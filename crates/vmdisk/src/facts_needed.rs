@@ -51,6 +51,7 @@ pub fn facts_needed(domain: &Domain) -> FactsNeeded {
             BackendSource::Empty => {}
         }
     }
+    needed.block_drivers = vmdisk_rules::has_optional_driver(domain);
     needed
 }
 
@@ -83,6 +84,7 @@ mod tests {
             <disk><driver type='qcow2'/><source file='/a'/><target dev='vda'/></disk>
             <disk><driver type='raw'/><source file='/b'/><target dev='vdb'/></disk>
             <disk><source file='/c'/><target dev='vdc'/></disk>
+            <disk type='network'><driver type='raw'/><source protocol='rbd' name='a/b'/><target dev='vdn'/></disk>
             <disk><driver type='qcow2'/><source file='/d'/><backingStore/><target dev='vdd'/></disk>
             <disk><driver type='qcow2'/><source file='/e'/>
               <backingStore type='file'><format type='qcow2'/><source file='/f'/></backingStore>
@@ -93,6 +95,7 @@ mod tests {
         let expected = FactsNeeded {
             paths: set("/a /b /c /d /e /f /q"),
             chains: set("/a /f"),
+            block_drivers: true,
         };
         assert_eq!(needed, expected);
     }

@@ -1,8 +1,8 @@
-//! What a QEMU can do: asked of a program, kept, recorded, and told as its schema says.
+//! What a QEMU can do: asked of a program, recorded, and told as its schema says.
 
 use serde_json::Value;
 
-use crate::{Place, Run, finish};
+use crate::Place;
 
 const RECORDED: &str = include_str!("../../../../fixtures/capabilities/7.2.json");
 
@@ -30,7 +30,7 @@ while read -r line; do
 done
 "#;
 
-/// A folder with the fake and a cache of its own.
+/// A folder with the fake.
 fn fake() -> Place {
     let place = Place::with(&[("qemu.text", FAKE)]);
     install(&place);
@@ -47,18 +47,12 @@ fn install(place: &Place) {
     assert!(made.expect("install is everywhere").success());
 }
 
-fn ask(place: &Place, arguments: &[&str]) -> Run {
-    let mut command = place.command(arguments);
-    command.env("XDG_CACHE_HOME", place.path("cache"));
-    finish(command, b"")
-}
-
 const RECORD: [&str; 5] = ["capabilities", "--qemu", "./qemu", "--format", "recording"];
 
 #[test]
-fn a_program_is_asked_once_and_again_when_it_has_changed() {
+fn a_program_is_asked_what_it_can_do() {
     let place = fake();
-    let first = ask(&place, &RECORD);
+    let first = place.run(&RECORD);
     assert_eq!((first.code, first.stderr.as_str()), (0, ""), "{first:?}");
     let recording: Value = serde_json::from_str(&first.stdout).unwrap();
     assert_eq!(recording["qemu"], serde_json::json!([7, 2, 5]));
@@ -67,47 +61,46 @@ fn a_program_is_asked_once_and_again_when_it_has_changed() {
     assert_eq!(capabilities["blockdev"], true);
     assert_eq!(capabilities["virtio-blk-discard"], true);
     assert_eq!(capabilities["aio-io-uring"], false);
-    assert_eq!(ask(&place, &RECORD).stdout, first.stdout);
-    assert_eq!(place.read("qemu.log"), "started\n");
-
-    // A cache that is damaged is as good as none.
-    for entry in std::fs::read_dir(place.path("cache/vmdisk/qemu")).unwrap() {
-        std::fs::write(entry.unwrap().path(), "{\"identity\":").unwrap();
-    }
-    assert_eq!(ask(&place, &RECORD).stdout, first.stdout);
-    assert_eq!(place.read("qemu.log"), "started\nstarted\n");
-
-    place.write(
-        "qemu",
-        FAKE.replace("\"micro\": 5", "\"micro\": 22").as_bytes(),
-    );
-    let changed = ask(&place, &RECORD);
-    assert!(changed.stdout.contains("22"), "{changed:?}");
+    assert_eq!(capabilities["rbd"], false);
 }
 
+/// The schema names the drivers of modules that are not installed.
 #[test]
-fn a_program_is_asked_where_nothing_can_be_kept() {
-    let place = fake();
-    place.write("cache", b"this is no directory");
-    assert_eq!(ask(&place, &RECORD).code, 0);
-    let mut command = place.command(RECORD);
-    command.env_remove("XDG_CACHE_HOME").env_remove("HOME");
-    assert_eq!(finish(command, b"").code, 0);
-    assert_eq!(place.read("qemu.log"), "started\nstarted\n");
+fn a_block_driver_is_there_if_it_can_be_loaded() {
+    let schema = r#"[{"name": "blockdev-add", "meta-type": "command", "arg-type": "1"},
+{"name": "1", "meta-type": "object", "members": [], "tag": "driver",
+ "variants": [{"case": "rbd", "type": "2"}, {"case": "ssh", "type": "2"}, {"case": "gluster", "type": "2"}]},
+{"name": "2", "meta-type": "object", "members": []}]"#;
+    let said = r#"
+    *driver=rbd*) answer '"Unknown driver '"'rbd'"'\r\n"' ;;
+    *driver=ssh*) answer '"Parameter '"'server'"' is missing\r\n"' ;;
+    *driver=gluster*) answer '"Driver '"'gluster'"' is not whitelisted\r\n"' ;;
+    *nvme-ns*)"#;
+    let known = r#"[{"name": "blockdev-add", "meta-type": "command"}]"#;
+    let program = FAKE.replace(known, &schema.replace('\n', " "));
+    let place = Place::with(&[("qemu.text", &program.replace("\n    *nvme-ns*)", said))]);
+    install(&place);
+    let run = place.run(&RECORD);
+    let recording: Value = serde_json::from_str(&run.stdout).unwrap();
+    let of = |name: &str| recording["capabilities"][name].as_bool();
+    let found = ["rbd", "ssh", "gluster", "nfs"].map(of);
+    assert_eq!(
+        found,
+        [Some(false), Some(true), Some(false), Some(false)],
+        "{run:?}"
+    );
 }
 
 #[test]
 fn a_question_that_a_program_dies_of_is_unknown_and_the_others_are_answered() {
     let place = fake();
     place.write("qemu.crashes", b"");
-    let run = ask(&place, &RECORD);
+    let run = place.run(&RECORD);
     let recording: Value = serde_json::from_str(&run.stdout).unwrap();
     let why = recording["unknown"]["nvme-ns"].as_str().unwrap();
     assert!(why.ends_with("boom") && why.contains("SIGSEGV"), "{why}");
     assert_eq!(recording["capabilities"]["nvme-ns"], Value::Null);
     assert_eq!(recording["capabilities"]["scsi-dpofua"], false);
-    // Maybe it crashes no more next time: this is not kept.
-    assert!(!place.path("cache").exists());
 }
 
 #[test]
@@ -219,7 +212,7 @@ fn tried(serials: &[&str]) -> Vec<String> {
         "concise",
         "guest.xml",
     ];
-    let run = ask(&place, &arguments);
+    let run = place.run(&arguments);
     let lines = run
         .stdout
         .lines()
@@ -264,7 +257,7 @@ fn a_trial_changes_nothing_and_goes_with_no_fixes() {
         &["lint", "--try-qemu", "./qemu", "--diff", "guest.xml"],
         &["lint", "--try-qemu", "guest.xml", "guest.xml"],
     ] {
-        assert_eq!(ask(&place, arguments).code, 2, "{arguments:?}");
+        assert_eq!(place.run(arguments).code, 2, "{arguments:?}");
     }
     assert_eq!(place.read("guest.xml"), guest(&["good"]));
 }

@@ -1,7 +1,7 @@
 //! `relative-path`
 
 use vmdisk_fields::{phrase, quoted};
-use vmdisk_model::{FieldPath, ImageField};
+use vmdisk_model::{FieldPath, ImageField, NetworkProtocol};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 declare_rule! {
@@ -16,7 +16,8 @@ declare_rule! {
     /// same name.
     ///
     /// ## Use instead
-    /// Use the absolute path; `realpath FILE` prints it.
+    /// Use the absolute path; `realpath FILE` prints it. An address in QEMU's notation, such as `rbd:pool/image`, is the name of a
+    /// file to libvirt: it belongs in a disk of type `network`.
     ///
     /// ## Reported
     /// ```xml,reported
@@ -32,6 +33,13 @@ declare_rule! {
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='qcow2'/>
     ///   <source file='/srv/images/web1.qcow2'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,reported,hidden
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='rbd:pool/image'/>
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
@@ -54,16 +62,30 @@ fn check(context: &Context<'_>, report: &mut Report) {
             if path.starts_with('/') || path.is_empty() {
                 continue;
             }
-            report
-                .finding(
-                    FieldPath::Image(index, depth, ImageField::Path),
-                    phrase!(
-                        "{disk} uses the relative path {path}",
-                        path = quoted(path.to_owned()),
-                    ),
-                )
-                .label("resolved against the working directory of libvirt's daemon")
-                .help("use the absolute path");
+            let title = phrase!(
+                "{disk} uses the relative path {path}",
+                path = quoted(path.to_owned()),
+            );
+            let at = FieldPath::Image(index, depth, ImageField::Path);
+            let finding = report.finding(at, title);
+            match protocol_of(path) {
+                Some(protocol) => finding
+                    .label("to libvirt, an address in QEMU's notation is the name of a file")
+                    .help(format!(
+                        "name the server in a disk of type `network`, with `<source protocol='{}' name=…>`",
+                        protocol.as_str()
+                    )),
+                None => finding
+                    .label("resolved against the working directory of libvirt's daemon")
+                    .help("use the absolute path"),
+            };
         }
     }
+}
+
+/// The protocol of an address such as `rbd:pool/image` or `nbd+unix:///name?socket=/run/nbd`.
+fn protocol_of(path: &str) -> Option<NetworkProtocol> {
+    let (scheme, _) = path.split_once(':')?;
+    let (protocol, _) = scheme.split_once('+').unwrap_or((scheme, ""));
+    NetworkProtocol::from_word(protocol)
 }

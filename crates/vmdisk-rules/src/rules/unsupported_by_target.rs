@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use vmdisk_facts::capability::CapabilityRow;
-use vmdisk_facts::{Answer, Basis, Component, Version};
+use vmdisk_facts::{Answer, Basis, Component, Probe, Version};
 use vmdisk_fields::{
     ControllerName, DiskName, OLDEST_LIBVIRT, OLDEST_QEMU, Phrase, phrase, unused_members,
 };
@@ -202,11 +202,18 @@ fn applies(context: &Context<'_>, feature: &Feature) -> bool {
 /// Reports that it is not known whether the target has a feature.
 fn report_unknown(context: &Context<'_>, report: &mut Report, feature: &Feature) {
     for at in feature.places(context.domain) {
-        let what = || {
-            let component = feature.capability.row().component;
-            format!("the version of {}", program(component))
+        let row = feature.capability.row();
+        let missing = match row.probe {
+            Probe::BlockDriver(driver) if context.target.qemu.is_some() => context.missing(
+                || format!("the block driver `{driver}` of QEMU"),
+                "builds and packages leave it out, and QEMU was not asked",
+            ),
+            _ => context.missing(
+                || format!("the version of {}", program(row.component)),
+                "no target was given",
+            ),
         };
-        report.not_checked(at, context.missing(what, "no target was given"));
+        report.not_checked(at, missing);
     }
 }
 
@@ -233,7 +240,8 @@ fn is_everywhere(row: &CapabilityRow) -> bool {
         Component::Libvirt => OLDEST_LIBVIRT,
         Component::Kernel | Component::Machine => return false,
     };
-    (row.since.0, row.since.1, row.since.2) <= oldest && row.until.is_none()
+    let is_in_each_build = !matches!(row.probe, Probe::BlockDriver(_));
+    (row.since.0, row.since.1, row.since.2) <= oldest && row.until.is_none() && is_in_each_build
 }
 
 /// Reports elements, attributes and values that are newer than the target's libvirt; the table of features has priority.
