@@ -3,7 +3,7 @@
 use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{
     BackendSource, Change, Device, Disk, DiskField, Domain, DomainType, FieldPath, MachineType,
-    TargetBus,
+    ScsiControllerModel, TargetBus,
 };
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
@@ -14,14 +14,16 @@ declare_rule! {
     /// A disk is on an emulated IDE or SATA bus instead of virtio.
     ///
     /// ## What it reports
-    /// Reports a writable disk on IDE or SATA in a guest of QEMU whose machine supports virtio devices. It is a warning
+    /// Reports a writable disk on IDE, SATA or a SCSI controller of model `lsilogic` in a guest of QEMU whose machine supports
+    /// virtio devices. It is a warning
     /// if the guest boots from a virtio disk, because the guest then has the drivers. Otherwise it is advice: the
     /// configuration does not show whether the guest has them. CD and floppy drives are not reported.
     ///
     /// ## Why it matters
     /// For each request the guest writes several device registers, and QEMU emulates each of these writes. AHCI has one
     /// queue of 32 requests, and IDE handles one request at a time. Neither supports iothreads, several queues or
-    /// sectors of 4096 bytes.
+    /// sectors of 4096 bytes. The LSI 53C895A (`lsilogic`) has no driver in Windows since Vista and in Red Hat's kernels: such
+    /// a guest finds no disk, and Windows stops with `INACCESSIBLE_BOOT_DEVICE`.
     ///
     /// ## Use instead
     /// Use `bus='virtio'`, and a target name such as `vdb`. Linux and the BSDs include the drivers. In Windows, install
@@ -88,8 +90,43 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
+    /// ```xml,reported,hidden
+    /// <domain type='kvm'>
+    ///   <name>desk1</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='pc-i440fx-9.0'>hvm</type>
+    ///   </os>
+    ///   <features><acpi/></features>
+    ///   <devices>
+    ///     <controller type='scsi' index='0' model='lsilogic'/>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2'/>
+    ///       <source file='/srv/desk1.qcow2'/>
+    ///       <target dev='sda' bus='scsi'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
     ///
     /// ## Not reported
+    /// ```xml,not-reported,hidden
+    /// <domain type='kvm'>
+    ///   <name>desk1</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='pc-i440fx-9.0'>hvm</type>
+    ///   </os>
+    ///   <features><acpi/></features>
+    ///   <devices>
+    ///     <controller type='scsi' index='0' model='lsisas1068'/>
+    ///     <controller type='scsi' index='1' model='lsilogic'/>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2'/>
+    ///       <source file='/srv/desk1.qcow2'/>
+    ///       <target dev='sda' bus='scsi'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
     /// ```xml,not-reported
     /// <domain type='kvm'>
     ///   <name>web1</name>
@@ -142,7 +179,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         }
         let bus = disk.frontend.effective_bus();
-        if !matches!(bus, TargetBus::Sata | TargetBus::Ide) || !is_data_disk(disk) {
+        let is_lsi = bus == TargetBus::Scsi && is_on_lsi(context.domain, disk);
+        let is_emulated = is_lsi || matches!(bus, TargetBus::Sata | TargetBus::Ide);
+        if !is_emulated || !is_data_disk(disk) {
             continue;
         }
         let at = FieldPath::Disk(index, DiskField::TargetBus);
@@ -153,10 +192,16 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if !can_have_virtio(domain) {
             continue;
         }
-        let finding = report.finding(
-            at,
-            phrase!("{disk} is on an emulated {bus} bus", bus = bus.as_str()),
-        );
+        let title = match is_lsi {
+            true => phrase!("{disk} is on an emulated LSI 53C895A"),
+            false => phrase!("{disk} is on an emulated {bus} bus", bus = bus.as_str()),
+        };
+        let finding = report.finding(at, title);
+        if is_lsi {
+            finding.note(
+                "Windows since Vista and Red Hat's kernels have no driver for it, and find no disk",
+            );
+        }
         let virtio = on_virtio(context, index, disk);
         finding.label("each request exits to the host several times");
         match boots_from {
@@ -191,6 +236,15 @@ fn is_data_disk(disk: &Disk) -> bool {
     let has_source = matches!(&disk.backend.source, BackendSource::Image(_));
     // libvirt refuses read-only IDE and SATA disks, which another rule reports.
     has_source && disk.frontend.effective_device() == Device::Disk && disk.is_writable()
+}
+
+/// True if the model of the disk's SCSI controller is written, and is LSI's of the year 2000.
+fn is_on_lsi(domain: &Domain, disk: &Disk) -> bool {
+    let number = Domain::scsi_controller_number_of(disk);
+    let mut controllers = domain.scsi_controllers();
+    controllers.any(|(nth, controller)| {
+        nth == number && controller.scsi_model == Some(ScsiControllerModel::Lsilogic)
+    })
 }
 
 /// True if QEMU runs the guest on a machine that supports virtio devices.

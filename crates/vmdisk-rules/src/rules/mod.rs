@@ -92,12 +92,14 @@ mod migration_discard_granularity_differs;
 mod migration_io_uring_differs;
 mod migration_machine_differs;
 mod migration_sector_size_differs;
+mod migration_size_differs;
 mod migration_source_missing;
 mod mount_nobarrier;
 mod multipath_single_path;
 mod native_without_direct;
 mod network_server_refused;
 mod network_source_refused;
+mod nfs_locks_stay;
 mod nfs_soft_mount;
 mod nvme_namespace_zero;
 mod odirect_silently_buffered;
@@ -263,12 +265,14 @@ pub static RULES: &[&Rule] = &[
     &migration_io_uring_differs::RULE,
     &migration_machine_differs::RULE,
     &migration_sector_size_differs::RULE,
+    &migration_size_differs::RULE,
     &migration_source_missing::RULE,
     &mount_nobarrier::RULE,
     &multipath_single_path::RULE,
     &native_without_direct::RULE,
     &network_server_refused::RULE,
     &network_source_refused::RULE,
+    &nfs_locks_stay::RULE,
     &nfs_soft_mount::RULE,
     &nvme_namespace_zero::RULE,
     &odirect_silently_buffered::RULE,

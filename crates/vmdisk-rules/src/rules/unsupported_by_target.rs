@@ -110,10 +110,9 @@ declare_rule! {
     /// ```xml,not-reported,hidden,libvirt-9.0
     /// <disk type='network' device='disk'>
     ///   <driver name='qemu' type='raw'/>
-    ///   <source protocol='rbd' name='rbd/a'>
-    ///     <host name='mon1.example'/>
+    ///   <source protocol='nbd' name='a'>
+    ///     <host name='nbd1.example'/>
     ///     <identity username='fred'/>
-    ///     <reconnect delay='5'/>
     ///   </source>
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
