@@ -73,7 +73,7 @@ mod tests {
             lines.any(|line| line.starts_with(start) && line.ends_with(end))
         };
         assert!(has("+ device", ": in_order"));
-        assert!(has("- gluster: ", ""));
+        assert!(has("- virtio-blk-scsi: ", ""));
         assert!(!has("+ device", ": serial"));
         let same = lines(&target("qemu=10.0"), &target("qemu=10.0"));
         assert_eq!(same, ["0 not compared: unknown of one of the two"]);

@@ -244,18 +244,45 @@ pub(crate) fn security(root: &Root) -> Security {
         "/sys/fs/selinux/enforce",
         "/sys/module/apparmor/parameters/enabled",
     );
+    let selinux = root.fact(enforce, |text| match text {
+        "0" => Some("permissive".to_owned()),
+        "1" => Some("enforcing".to_owned()),
+        _ => None,
+    });
     Security {
-        selinux: root.fact(enforce, |text| match text {
-            "0" => Some("permissive".to_owned()),
-            "1" => Some("enforcing".to_owned()),
-            _ => None,
-        }),
+        selinux_booleans: match selinux {
+            Fact::Known(_) => selinux_booleans(root),
+            _ => Fact::NotCollected,
+        },
+        selinux,
         apparmor: root.fact(enabled, |text| match text {
             "Y" => Some(true),
             "N" => Some(false),
             _ => None,
         }),
     }
+}
+
+/// Returns the booleans on which the access of guests to storage depends. A policy without one decides otherwise.
+fn selinux_booleans(root: &Root) -> Fact<BTreeMap<String, bool>> {
+    let mut found = BTreeMap::new();
+    for name in ["virt_use_nfs", "virt_use_samba", "virt_use_fusefs"] {
+        // The value, and the one that is set but not in force yet.
+        let value = root.fact(
+            &format!("/sys/fs/selinux/booleans/{name}"),
+            |text| match text.split(' ').next() {
+                Some("0") => Some(false),
+                Some("1") => Some(true),
+                _ => None,
+            },
+        );
+        match value {
+            Fact::Known(value) => drop(found.insert(name.to_owned(), value)),
+            Fact::Absent => {}
+            value => return value.and_then(|_| Fact::NotCollected),
+        }
+    }
+    Fact::Known(found)
 }
 
 pub(crate) fn security_modules(root: &Root) -> Fact<Vec<String>> {
@@ -285,6 +312,27 @@ mod tests {
         assert_eq!(count("0"), Some(1));
         assert_eq!(count(""), None);
         assert_eq!(count("3-1"), None);
+    }
+
+    #[test]
+    fn booleans_of_an_active_selinux_are_collected() {
+        let folder = tempfile::tempdir().unwrap();
+        let selinux = folder.path().join("sys/fs/selinux");
+        std::fs::create_dir_all(selinux.join("booleans")).unwrap();
+        let root = Root::new(folder.path());
+        assert_eq!(security(&root).selinux_booleans, Fact::NotCollected);
+        for (name, text) in [
+            ("enforce", "1"),
+            ("booleans/virt_use_nfs", "0 1"),
+            ("booleans/virt_use_samba", "1 1"),
+        ] {
+            std::fs::write(selinux.join(name), text).unwrap();
+        }
+        let found = [("virt_use_nfs", false), ("virt_use_samba", true)];
+        let found = found.map(|(name, value)| (name.to_owned(), value)).into();
+        assert_eq!(security(&root).selinux_booleans, Fact::Known(found));
+        std::fs::write(selinux.join("booleans/virt_use_samba"), "on").unwrap();
+        assert!(!security(&root).selinux_booleans.is_known());
     }
 
     #[test]

@@ -158,6 +158,8 @@ facts! {
     pub struct Security {
         /// SELinux: `enforcing` or `permissive`; absent when it is not active.
         pub selinux: Fact<String>,
+        /// The booleans of SELinux's policy that decide on the storage of guests (`virt_use_nfs`); of an active SELinux.
+        pub selinux_booleans: Fact<BTreeMap<String, bool>>,
         /// Whether AppArmor is switched on; absent when the kernel has none.
         pub apparmor: Fact<bool>,
     }

@@ -295,6 +295,7 @@ const TRIALS: &[(&str, Trial)] = &[
         "qemu-img info VARS.qcow2 | grep -q 'virtual size: 528 KiB'",
     )),
     ("zfs set direct=standard DATASET", Elsewhere("zfsprops(7)")),
+    ("setsebool -P virt_use_nfs on", Elsewhere("setsebool(8)")),
     ("zfs set direct=disabled DATASET", Elsewhere("zfsprops(7)")),
     ("zfs create -o recordsize=16K DATASET", Elsewhere("zfsprops(7)")),
     ("zfs set sync=standard DATASET", Elsewhere("zfsprops(7)")),

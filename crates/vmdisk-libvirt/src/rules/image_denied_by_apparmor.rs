@@ -1,5 +1,6 @@
 //! `image-denied-by-apparmor`
 
+use vmdisk_facts::host::Security;
 use vmdisk_facts::{Fact, ImageHeader, Version};
 use vmdisk_fields::{DiskName, Phrase, phrase};
 use vmdisk_model::{FieldPath, ImageField};
@@ -150,7 +151,8 @@ const PATTERN: &[char] = &['[', ']', '*', '?', '{', '^'];
 
 pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
     let context = xml.context;
-    if !is_confined(xml) {
+    let is_on = |security: &Security| security.apparmor.is_true();
+    if !xml.is_confined_by("apparmor", is_on) {
         return;
     }
     // The path of a volume is known if its pool is, but not to the helper.
@@ -185,30 +187,6 @@ pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
             }
         }
     }
-}
-
-/// True on a host with AppArmor, if libvirt uses it for this guest.
-fn is_confined(xml: &Xml<'_>) -> bool {
-    let Some(facts) = xml.context.host.map(|host| host.facts()) else {
-        return false;
-    };
-    let conf = facts
-        .libvirt
-        .value()
-        .and_then(|libvirt| libvirt.qemu_conf.value());
-    let drivers = conf.and_then(|conf| conf.security_driver.value());
-    let uses = drivers.is_none_or(|drivers| drivers.iter().any(|driver| driver == "apparmor"));
-    let mut labels = xml
-        .tree
-        .root()
-        .children()
-        .filter(|node| node.is_named("seclabel"));
-    // A model that is neither of the others may be AppArmor: a template can fill it in.
-    let is_off = labels.any(|label| {
-        let is_other = matches!(label.attribute("model"), Some("selinux" | "dac"));
-        label.attribute("type") == Some("none") && !is_other
-    });
-    facts.security.apparmor.is_true() && uses && !is_off
 }
 
 /// The reason why the helper writes no rule for an image, or for what its header names, with the remedy and the newest

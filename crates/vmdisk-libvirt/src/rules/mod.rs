@@ -5,6 +5,7 @@
 mod acpi_missing;
 mod disk_in_qemu_commandline;
 mod image_denied_by_apparmor;
+mod image_denied_by_selinux;
 pub(crate) mod iothread_pinned_on_vcpu;
 mod nvram_format_differs;
 mod pci_slot_refused;
@@ -32,6 +33,7 @@ pub(crate) static TEXT_RULES: &[&XmlRule] = &[
     &acpi_missing::RULE,
     &disk_in_qemu_commandline::RULE,
     &image_denied_by_apparmor::RULE,
+    &image_denied_by_selinux::RULE,
     &iothread_pinned_on_vcpu::RULE,
     &nvram_format_differs::RULE,
     &pci_slot_refused::RULE,

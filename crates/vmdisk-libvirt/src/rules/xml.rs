@@ -1,5 +1,6 @@
 //! The input of rules about XML text.
 
+use vmdisk_facts::host::Security;
 use vmdisk_model::FieldPath;
 use vmdisk_rule::{Context, Report, TextRule};
 use vmdisk_source::SourceMap;
@@ -37,6 +38,29 @@ pub(crate) struct Xml<'t> {
 }
 
 impl Xml<'_> {
+    /// True if libvirt confines this guest by a security module, which is on on this host.
+    pub(crate) fn is_confined_by(&self, module: &str, is_on: impl Fn(&Security) -> bool) -> bool {
+        let Some(facts) = self.context.host.map(|host| host.facts()) else {
+            return false;
+        };
+        let conf = facts
+            .libvirt
+            .value()
+            .and_then(|libvirt| libvirt.qemu_conf.value());
+        let drivers = conf.and_then(|conf| conf.security_driver.value());
+        let uses = drivers.is_none_or(|drivers| drivers.iter().any(|driver| driver == module));
+        let root = self.tree.root();
+        let mut labels = root.children().filter(|node| node.is_named("seclabel"));
+        // A model that is none of the others may be this one: a template can fill it in.
+        let is_off = labels.any(|label| {
+            let others = ["apparmor", "dac", "selinux"];
+            let model = label.attribute("model");
+            let is_other = model.is_some_and(|it| it != module && others.contains(&it));
+            label.attribute("type") == Some("none") && !is_other
+        });
+        is_on(&facts.security) && uses && !is_off
+    }
+
     /// The `<devices>` of a guest.
     pub(crate) fn devices(&self) -> Option<Node<'_>> {
         let root = self.tree.root();
