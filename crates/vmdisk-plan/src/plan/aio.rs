@@ -90,7 +90,7 @@ fn choose(planner: &Planner<'_>, image: &Image, is_direct: bool, threads: u64) -
         };
         return Chosen::by_default(AioMode::Native, reason);
     }
-    match planner.host.io_uring() {
+    match planner.host.io_uring(image) {
         Ok(because) => {
             let reason =
                 format!("the file grows as the guest writes, where native AIO waits; {because}");

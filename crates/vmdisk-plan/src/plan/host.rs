@@ -156,8 +156,14 @@ impl<'a> Host<'a> {
         })
     }
 
-    /// Whether QEMU may use io_uring on this host, and the words for it.
-    pub(crate) fn io_uring(&self) -> Result<String, String> {
+    /// Whether QEMU may use io_uring on this host for an image, and the words for it.
+    pub(crate) fn io_uring(&self, image: &Image) -> Result<String, String> {
+        let filesystem = image.host_path().map(|path| self.index.filesystem_of(path));
+        let filesystem = filesystem.and_then(Fact::known);
+        let is_cifs = filesystem.is_some_and(|it| it.kind == FsKind::Cifs);
+        if is_cifs && !self.target.has_bug(Bug::IoUringOnCifs).is_no() {
+            return Err("io_uring on CIFS fails or hangs since Linux 5.15".to_owned());
+        }
         match IoUring::of(Ok(self.index), &self.target) {
             Ok(IoUring::Allowed) => Ok("the kernel, QEMU and libvirt allow io_uring".to_owned()),
             Ok(IoUring::Doubtful(why) | IoUring::Denied(why)) => Err(why),

@@ -256,6 +256,11 @@ pub(crate) const TABLE: &[Allowed] = &[
         holds: |case| exists(case) && asks_for_direct_io(case),
     },
     Allowed {
+        rule: "image-denied-by-selinux",
+        reason: "where the disk lies was asked for",
+        holds: |_| true,
+    },
+    Allowed {
         rule: "image-permission-denied",
         reason: "the image exists, and who owns it is not the plan's to change",
         holds: chain_exists,
