@@ -132,7 +132,6 @@ fn collect_host(root: &Root, request: &Request, facts: &mut Facts) {
     facts.cpu = host::cpu(root);
     facts.kvm = kvm::kvm(root, &facts.cpu);
     facts.memory = memory::memory(root);
-    facts.lsm = host::security_modules(root);
     facts.security = host::security(root);
     let packages = Packages::read(root);
     let run = request
@@ -142,7 +141,7 @@ fn collect_host(root: &Root, request: &Request, facts: &mut Facts) {
     facts.qemu = programs::qemu(root, &packages, run);
     facts.libvirt = libvirt::libvirt(root, &packages);
     facts.firmware = firmware::firmware(root);
-    facts.limits = host::limits(root, facts.libvirt.is_known());
+    facts.limits = host::limits(root);
     if request.groups.contains(&FactGroup::Kvm) {
         let mut kvm = std::mem::take(&mut facts.kvm);
         let limit = request.timeout.max(TRIAL);

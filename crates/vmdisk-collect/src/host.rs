@@ -7,10 +7,9 @@ use vmdisk_facts::host::{Cpu, Kernel, Limits, Security};
 use vmdisk_facts::{Fact, Reason, Version};
 
 use crate::io_uring;
-use crate::libvirt;
 use crate::memlock;
 use crate::memory;
-use crate::obstacle::{fact_of, missing, obstacle};
+use crate::obstacle::{fact_of, obstacle};
 use crate::root::Root;
 
 /// Kernel parameters that rules use; other parameters may hold secrets.
@@ -216,25 +215,14 @@ fn sysctl<T: FromStr>(root: &Root, path: &str) -> Fact<T> {
     fact_of(&path.replace('/', "."), read, |text| text.parse().ok())
 }
 
-pub(crate) fn limits(root: &Root, libvirt: bool) -> Limits {
-    let status = "/proc/self/status";
+pub(crate) fn limits(root: &Root) -> Limits {
     Limits {
         io_uring_disabled: sysctl(root, "kernel/io_uring_disabled"),
         io_uring_group: sysctl(root, "kernel/io_uring_group"),
         io_uring_setup: io_uring::setup(root),
-        seccomp: root.fact(status, |text| {
-            let mode = text.lines().find_map(|line| line.strip_prefix("Seccomp:"));
-            // A kernel without seccomp has no such line.
-            Some(mode.is_some_and(|mode| mode.trim() != "0"))
-        }),
         aio_max_nr: sysctl(root, "fs/aio-max-nr"),
         aio_nr: sysctl(root, "fs/aio-nr"),
         memlock_bytes: memlock::soft_limit(root, "/proc/self/limits"),
-        libvirt_memlock_bytes: if libvirt {
-            libvirt::memlock(root)
-        } else {
-            Fact::NotCollected
-        },
     }
 }
 
@@ -283,23 +271,6 @@ fn selinux_booleans(root: &Root) -> Fact<BTreeMap<String, bool>> {
         }
     }
     Fact::Known(found)
-}
-
-pub(crate) fn security_modules(root: &Root) -> Fact<Vec<String>> {
-    let path = "/sys/kernel/security/lsm";
-    match root.text(path) {
-        Ok(text) => Fact::Known(
-            text.split(',')
-                .filter(|name| !name.is_empty())
-                .map(str::to_owned)
-                .collect(),
-        ),
-        Err(error) if missing(&error) => Fact::unknown(
-            Reason::Namespace,
-            format!("{path} does not exist: securityfs is not mounted here"),
-        ),
-        Err(error) => Fact::Unknown(obstacle(path, &error)),
-    }
 }
 
 #[cfg(test)]

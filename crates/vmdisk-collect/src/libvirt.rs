@@ -1,6 +1,5 @@
 //! libvirt on this host: its version, the settings of its QEMU driver, and QEMU's user, without starting a program.
 
-use std::path::Path;
 
 use vmdisk_facts::libvirt::{Libvirt, QemuConf, QemuUser};
 use vmdisk_facts::{Fact, Reason, Version};
@@ -99,8 +98,6 @@ fn qemu_conf(root: &Root) -> Fact<QemuConf> {
         dynamic_ownership: number("dynamic_ownership").map(|number| number != 0),
         security_driver: list("security_driver"),
         namespaces: list("namespaces"),
-        seccomp_sandbox: number("seccomp_sandbox"),
-        cgroup_device_acl: list("cgroup_device_acl"),
     })
 }
 
@@ -152,99 +149,6 @@ fn qemu_user(root: &Root, conf: &Fact<QemuConf>) -> Fact<QemuUser> {
     })
 }
 
-/// The services that start QEMU.
-const DAEMONS: [&str; 2] = ["virtqemud", "libvirtd"];
-
-/// Returns QEMU's limit of locked memory, inherited from the daemon: the running daemon's limit, otherwise its unit's.
-pub(crate) fn memlock(root: &Root) -> Fact<u64> {
-    for daemon in DAEMONS {
-        let Some(pid) = root
-            .text(format!("/run/{daemon}.pid"))
-            .ok()
-            .and_then(|text| text.parse::<u32>().ok())
-        else {
-            continue;
-        };
-        // The process id may be reused by now.
-        let is_it = root
-            .text(format!("/proc/{pid}/comm"))
-            .is_ok_and(|name| name == daemon);
-        if is_it {
-            return crate::memlock::soft_limit(root, &format!("/proc/{pid}/limits"));
-        }
-    }
-    let units = DAEMONS.iter().find_map(|daemon| unit_limit(root, daemon));
-    units.unwrap_or_else(|| {
-        Fact::unknown(
-            Reason::Undecided,
-            "libvirt's daemon is not running, and its unit sets no LimitMEMLOCK",
-        )
-    })
-}
-
-/// Returns the limit of a unit and its drop-ins; the last value counts, as in systemd.
-fn unit_limit(root: &Root, daemon: &str) -> Option<Fact<u64>> {
-    let unit = format!("{daemon}.service");
-    let mut files: Vec<String> = [
-        "/etc/systemd/system",
-        "/usr/lib/systemd/system",
-        "/lib/systemd/system",
-    ]
-    .iter()
-    .map(|directory| format!("{directory}/{unit}"))
-    .filter(|path| root.exists(path))
-    .take(1)
-    .collect();
-    for directory in ["/usr/lib/systemd/system", "/etc/systemd/system"] {
-        let directory = format!("{directory}/{unit}.d");
-        let names = root.names(&directory).unwrap_or_default();
-        files.extend(
-            names
-                .iter()
-                .filter(|name| name.ends_with(".conf"))
-                .map(|name| format!("{directory}/{name}")),
-        );
-    }
-    let mut found = None;
-    for file in files {
-        let text = root.text(Path::new(&file)).unwrap_or_default();
-        for line in text.lines() {
-            if let Some(value) = line.trim().strip_prefix("LimitMEMLOCK=") {
-                found = Some(match size(value) {
-                    Some(size) => size,
-                    None => Fact::unknown(Reason::Parse, format!("{file}: LimitMEMLOCK={value}")),
-                });
-            }
-        }
-    }
-    found
-}
-
-/// Parses the soft limit in the notation of systemd.exec(5); absent means unlimited.
-fn size(text: &str) -> Option<Fact<u64>> {
-    let soft = text.split(':').next().unwrap_or(text).trim();
-    if soft == "infinity" {
-        return Some(Fact::Absent);
-    }
-    let end = soft
-        .find(|letter: char| !letter.is_ascii_digit())
-        .unwrap_or(soft.len());
-    let (number, unit) = soft.split_at(end);
-    let power = match unit {
-        "" => 0,
-        "K" => 1,
-        "M" => 2,
-        "G" => 3,
-        "T" => 4,
-        _ => return None,
-    };
-    number
-        .parse::<u64>()
-        .ok()?
-        .checked_mul(1024_u64.pow(power))
-        .map(Fact::Known)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -261,15 +165,5 @@ mod tests {
         );
         assert_eq!(library_version("libvirt.so.0"), None);
         assert_eq!(library_version("libvirt-qemu.so.0.9000.0"), None);
-    }
-
-    #[test]
-    fn sizes_are_parsed_like_in_systemd() {
-        assert_eq!(size("64M"), Some(Fact::Known(64 << 20)));
-        assert_eq!(size("64M:infinity"), Some(Fact::Known(64 << 20)));
-        assert_eq!(size("infinity"), Some(Fact::Absent));
-        assert_eq!(size("4096"), Some(Fact::Known(4096)));
-        assert_eq!(size("64MB"), None);
-        assert_eq!(size(""), None);
     }
 }

@@ -274,22 +274,18 @@ fn limited() -> Facts {
 }
 
 #[test]
-fn libvirts_settings_determine_qemus_user_and_memory_lock_limit() {
+fn libvirts_settings_determine_qemus_user() {
     let facts = limited();
     let libvirt = facts.libvirt.value().expect("its library is there");
     let conf = libvirt.qemu_conf.value().expect("its settings are there");
     assert_eq!(conf.dynamic_ownership, Fact::Known(false));
     assert_eq!(conf.namespaces, Fact::Known(Vec::new()));
-    assert_eq!(conf.cgroup_device_acl.value().map(Vec::len), Some(7));
     let user = libvirt.qemu_user.value().expect("the account is there");
     assert_eq!(user.is_configured, Fact::Known(true));
     assert_eq!(user.name, Fact::Known("vms".to_owned()));
     assert_eq!(user.groups, Fact::Known(vec![36, 993, 1200]));
     assert_eq!(user.is_in(993), Fact::Known(true));
-    // The drop-in of the unit takes precedence.
-    assert_eq!(facts.limits.libvirt_memlock_bytes, Fact::Absent, "no limit");
     assert_eq!(facts.limits.memlock_bytes, Fact::Known(8 << 20));
-    assert_eq!(facts.limits.seccomp, Fact::Known(true));
     assert_eq!(facts.security.selinux, Fact::Known("enforcing".to_owned()));
 }
 

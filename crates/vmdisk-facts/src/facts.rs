@@ -74,10 +74,7 @@ pub struct Facts {
     /// UEFI for guests, in the order in which it is chosen; empty if the host has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub firmware: Vec<UefiFirmware>,
-    /// The active security modules (`apparmor`, `selinux`).
-    #[serde(default, skip_serializing_if = "Fact::is_not_collected")]
-    pub lsm: Fact<Vec<String>>,
-    /// How they are set.
+    /// How security modules are set.
     #[serde(default, skip_serializing_if = "is_default")]
     pub security: Security,
     /// Control groups, and what they limit.
@@ -139,7 +136,6 @@ impl Default for Facts {
             qemu: Fact::default(),
             libvirt: Fact::default(),
             firmware: Vec::default(),
-            lsm: Fact::default(),
             security: Security::default(),
             cgroups: Cgroups::default(),
             lvm_config: LvmConfig::default(),

@@ -98,17 +98,12 @@ facts! {
         /// What io_uring_setup(2) gave the collector: `ok`, `EPERM` where the kernel denies it, `ENOSYS` or `EPERM` where a
         /// seccomp filter does. QEMU's own user and filter may be others.
         pub io_uring_setup: Fact<TrialOutcome>,
-        /// Whether a seccomp filter is on the collector, as in containers; QEMU's own is another.
-        pub seccomp: Fact<bool>,
         /// `fs.aio-max-nr`: requests all native AIO contexts may hold together. QEMU takes 1024 for each.
         pub aio_max_nr: Fact<u64>,
         /// `fs.aio-nr`: requests taken when the facts were collected.
         pub aio_nr: Fact<u64>,
         /// RLIMIT_MEMLOCK of the collector in bytes; absent means no limit.
         pub memlock_bytes: Fact<u64>,
-        /// RLIMIT_MEMLOCK in bytes that libvirt's daemon hands on to QEMU: of the running daemon, else as its unit says; absent
-        /// means no limit.
-        pub libvirt_memlock_bytes: Fact<u64>,
     }
 }
 

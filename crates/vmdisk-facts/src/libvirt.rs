@@ -36,10 +36,6 @@ facts! {
         pub security_driver: Fact<Vec<String>>,
         /// `namespaces`: the private namespaces of each QEMU (`mount`); an empty list disables them.
         pub namespaces: Fact<Vec<String>>,
-        /// `seccomp_sandbox`: 1 on, 0 off, -1 as QEMU has it.
-        pub seccomp_sandbox: Fact<i64>,
-        /// `cgroup_device_acl`: the device nodes every guest may open besides its own.
-        pub cgroup_device_acl: Fact<Vec<String>>,
     }
 }
 

@@ -570,15 +570,14 @@ fn cgroups() -> impl Strategy<Value = Cgroups> {
 
 fn libvirt() -> impl Strategy<Value = Libvirt> {
     let flag = || fact(any::<bool>());
-    let conf = (fact(text()), flag(), words(), fact(any::<i64>())).prop_map(
-        |(user, dynamic_ownership, namespaces, seccomp_sandbox)| QemuConf {
+    let conf = (fact(text()), flag(), words()).prop_map(|(user, dynamic_ownership, namespaces)| {
+        QemuConf {
             user,
             dynamic_ownership,
             namespaces,
-            seccomp_sandbox,
             ..QemuConf::default()
-        },
-    );
+        }
+    });
     let user = (
         fact(text()),
         fact(any::<u32>()),

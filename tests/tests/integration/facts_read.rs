@@ -23,11 +23,6 @@ const WITHOUT_READER: &[&str] = &[
     "Scsi.cache_type",
     "Scsi.thin_provisioning",
     "Scsi.provisioning_mode",
-    "Facts.lsm",
-    "Limits.seccomp",
-    "Limits.libvirt_memlock_bytes",
-    "QemuConf.seccomp_sandbox",
-    "QemuConf.cgroup_device_acl",
 ];
 
 /// What tells of the facts themselves: how they were made.

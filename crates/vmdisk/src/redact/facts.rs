@@ -10,7 +10,6 @@ const NEEDED_BY_NO_RULE: &[&str] = &[
     "extents",
     "extents_capped",
     "gid",
-    "lsm",
     "model",
     "nr_requests",
     "uid",
@@ -156,7 +155,7 @@ fn treatment(group: &str, key: &str) -> Treatment {
         (_, "detail") => Treatment::Drop,
         (_, "path" | "real_path" | "point" | "backing_file" | "upper" | "lower") => Treatment::Path,
         (_, "paths" | "mounted_at" | "by_id" | "source") => Treatment::Path,
-        (_, "dataset" | "stopped_at" | "cgroup_device_acl") => Treatment::Path,
+        (_, "dataset" | "stopped_at") => Treatment::Path,
         (
             "options",
             "compress" | "compress-force" | "data" | "discard" | "errors" | "commit" | "vers"
@@ -173,7 +172,7 @@ fn treatment(group: &str, key: &str) -> Treatment {
             "schema" | "schema_version" | "collected_at" | "reason" | "fstype" | "kind" | "magic"
             | "format" | "probed" | "compression" | "encryption" | "mode" | "inode" | "dev"
             | "device" | "segtype" | "discards" | "when_full" | "health" | "level" | "state"
-            | "sync" | "scheduler" | "write_cache" | "zoned" | "lsm" | "checksum" | "data_profile"
+            | "sync" | "scheduler" | "write_cache" | "zoned" | "checksum" | "data_profile"
             | "data_mode" | "direct" | "version" | "cpus" | "label" | "cipher" | "options"
             | "transport" | "host" | "cache_type" | "provisioning_mode" | "security_driver"
             | "namespaces",
