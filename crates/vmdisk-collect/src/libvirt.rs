@@ -1,6 +1,5 @@
 //! libvirt on this host: its version, the settings of its QEMU driver, and QEMU's user, without starting a program.
 
-
 use vmdisk_facts::libvirt::{Libvirt, QemuConf, QemuUser};
 use vmdisk_facts::{Fact, Reason, Version};
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::input::hints;
 use crate::input::inputs::Search;
 use crate::render::message::Message;
 use crate::report::input::InputReport;
@@ -32,13 +33,16 @@ pub(crate) fn complaints(search: &Search, holds_ours: bool) -> Vec<InputReport> 
         let (notes, help) = match &search.excluded {
             None => (
                 Vec::new(),
-                "name a file to read it regardless of its name and .gitignore",
+                "name a file to read it regardless of its name and .gitignore; on a host of libvirt, \
+                 `vmdisk lint --all-domains --live` checks its guests",
             ),
             Some((number, by)) => (
                 vec![skipped(*number, by)],
                 "correct `exclude`, or name a file to read it regardless of its name and `exclude`",
             ),
         };
+        let known = hints::of_directory(&search.path);
+        let help = known.as_deref().unwrap_or(help);
         all.push(complain(&search.path, what.to_owned(), notes, Some(help)));
     }
     all

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use crate::input::bounded;
+use crate::pattern;
 use crate::render::message::Message;
 
 /// What begins a file that is not text, with the file in words and the remedy.
@@ -121,6 +123,28 @@ const TEXTS: &[(&[&str], &str, &str)] = &[
 
 /// What a file is that could not be read as a guest, if its contents show it.
 pub(crate) fn of(bytes: &[u8]) -> Option<Message> {
+    let (what, help) = known(bytes)?;
+    Some(Message::error(format!("{what}, which vmdisk does not read")).help(help.to_owned()))
+}
+
+/// The remedy for the first file of a directory that vmdisk does not read, if its contents show what it is.
+pub(crate) fn of_directory(directory: &Path) -> Option<String> {
+    /// Number of files that are looked at, and their length.
+    const MAX_FILES: usize = 100;
+    const MAX_BYTES: u64 = 1 << 20;
+    let mut files = pattern::list(directory, &mut Vec::new());
+    files.sort_by(|a, b| a.name.cmp(&b.name));
+    let files = files.into_iter().filter(|entry| entry.kind.is_file());
+    files.take(MAX_FILES).find_map(|entry| {
+        let path = directory.join(entry.name);
+        let bytes = bounded::regular(&path, MAX_BYTES).ok()?;
+        let (what, help) = known(&bytes)?;
+        Some(format!("`{}` is {what}: {help}", path.display()))
+    })
+}
+
+/// A file in words, with its remedy.
+fn known(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     let text = std::str::from_utf8(bytes).ok();
     let text = text
         .map(|text| format!("\n{text}"))
@@ -143,12 +167,11 @@ pub(crate) fn of(bytes: &[u8]) -> Option<Message> {
     let mut binaries = BINARIES
         .iter()
         .filter(|(magic, ..)| bytes.starts_with(magic));
-    let binary = binaries.next().map(|(_, what, help)| (what, help));
-    let (what, help) = binary.or_else(|| {
+    let binary = binaries.next().map(|(_, what, help)| (*what, *help));
+    binary.or_else(|| {
         let known = TEXTS.iter().find(|(words, ..)| has_all(words));
-        known.map(|(_, what, help)| (what, help))
-    })?;
-    Some(Message::error(format!("{what}, which vmdisk does not read")).help((*help).to_owned()))
+        known.map(|(_, what, help)| (*what, *help))
+    })
 }
 
 /// What the name of a missing file may mean.

@@ -219,6 +219,38 @@ fn files_of_other_tools_are_skipped_in_a_directory() {
 }
 
 #[test]
+fn a_directory_of_another_tool_is_answered_as_its_file() {
+    let place = place();
+    for (folder, file, words) in [
+        (
+            "terraform",
+            "main.tf",
+            "a Terraform configuration: `virsh dumpxml NAME",
+        ),
+        (
+            "vagrant",
+            "Vagrantfile",
+            "a Vagrantfile: `virsh dumpxml NAME",
+        ),
+        (
+            "proxmox",
+            "100.conf",
+            "a Proxmox VE configuration: `qm showcmd NUMBER",
+        ),
+    ] {
+        std::fs::create_dir(place.path(folder)).unwrap();
+        std::fs::copy(place.path(file), place.path(&format!("{folder}/{file}"))).unwrap();
+        let run = place.run(&["lint", folder]);
+        assert_eq!(run.code, 2, "{run:?}");
+        let words = format!("`{folder}/{file}` is {words}");
+        assert!(run.stderr.contains(&words), "{run:?}");
+    }
+    std::fs::create_dir(place.path("empty")).unwrap();
+    let run = place.run(&["lint", "empty"]);
+    assert!(run.stderr.contains("--all-domains --live"), "{run:?}");
+}
+
+#[test]
 fn words_of_other_linters_in_a_configuration_are_answered() {
     let place = place();
     for (text, words) in [
