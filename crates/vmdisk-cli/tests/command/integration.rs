@@ -143,6 +143,7 @@ fn guests() -> Place {
         ("domains/web1.xml", CLEAN),
         ("more/deep/db1.xml", UNSAFE),
         ("more/network.xml", "<network/>"),
+        ("sp ace/db2.xml", UNSAFE),
         ("pom.xml", "<project/>"),
         (
             "facts/a.yaml",
@@ -169,6 +170,14 @@ fn the_action_checks_every_line_word_and_pattern_of_its_paths() {
             run.stdout.contains("file=more/deep/db1.xml"),
             "{paths:?}: {run:?}"
         );
+    }
+    for paths in [
+        "sp ace/\n",
+        "domains/\nsp ace/db2.xml",
+        "domains\n  sp ace\n",
+    ] {
+        let run = act(&place, &[("paths", paths), LENIENT]);
+        assert!(run.stdout.contains("sp ace/db2.xml"), "{paths:?}: {run:?}");
     }
     let run = act(&place, &[("paths", "domains/*.yml"), LENIENT]);
     assert_eq!(run.code, 2, "{run:?}");
