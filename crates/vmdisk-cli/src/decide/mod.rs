@@ -58,7 +58,7 @@ pub(crate) fn run(args: &DecideArgs, io: &mut Io<'_>, colors: Colors) -> Result<
     };
     let decisions = decide(&document, is_wanted, &read_again, &options);
     let text = match args.format {
-        DecideFormat::Text => text::write(&decisions),
+        DecideFormat::Text => document.with_placeholders(text::write(&decisions)),
         DecideFormat::Json => report::decide::to_json(&input.path(), &decisions),
         DecideFormat::Xml => {
             let disks = decisions.disks.iter();

@@ -55,7 +55,13 @@ pub(crate) fn run(args: &TraceArgs, io: &mut Io<'_>, colors: Colors) -> Result<E
         },
         TraceFormat::Svg => svg::write,
     };
-    let texts: Vec<String> = all.iter().map(write).collect();
+    let mut texts: Vec<String> = all.iter().map(write).collect();
+    if args.format == TraceFormat::Text {
+        let written = texts.into_iter().zip(&starts);
+        texts = written
+            .map(|(text, document)| document.with_placeholders(text))
+            .collect();
+    }
     deliver(io, args.output.as_deref(), &texts.join("\n"))?;
     one::say_what_is_missing(&input.path(), &starts, io);
     for template in starts.iter().filter_map(Document::template) {

@@ -41,6 +41,15 @@ fn a_template_is_checked_without_its_values_and_not_converted() {
     }
     let trace = place.run(&["trace", "b.xml"]);
     assert!(trace.stderr.contains("4 placeholders"), "{trace:?}");
+    assert!(trace.stdout.contains("{{ pool }}/a.img"), "{trace:?}");
+    place.write(
+        "c.xml",
+        TEMPLATE.replace("{{ pool }}", "<%= pool %>").as_bytes(),
+    );
+    for command in ["trace", "decide"] {
+        let run = place.run(&[command, "c.xml"]);
+        assert!(run.stdout.contains("<%= pool %>"), "{run:?}");
+    }
 }
 
 #[test]
