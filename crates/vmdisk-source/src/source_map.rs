@@ -1,7 +1,8 @@
 //! The places of the fields of a model, stored outside the model.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hash, Hasher};
+use std::hash::Hash;
+
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::Span;
 
@@ -27,7 +28,7 @@ pub struct Place {
 /// Every field that is written has one and few are looked up, so recording one must be cheap, and one must be small.
 #[derive(Clone, Debug)]
 pub struct SourceMap<P> {
-    places: HashMap<P, Packed, BuildHasherDefault<PathHasher>>,
+    places: FxHashMap<P, Packed>,
 }
 
 /// A place with the offsets of a text that is less than 4 GiB long; those of a longer text end there.
@@ -65,43 +66,10 @@ impl Packed {
     }
 }
 
-/// A fast hash of paths. A path is a few small numbers, of which a text chooses only how large they get.
-#[derive(Clone, Copy, Default)]
-struct PathHasher(u64);
-
-impl PathHasher {
-    const fn add(&mut self, number: u64) {
-        // An odd number with bits all over, 2^64 divided by the golden ratio.
-        const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(FACTOR);
-    }
-}
-
-impl Hasher for PathHasher {
-    fn finish(&self) -> u64 {
-        // The table takes the lowest bits, and the product has its best ones at the top.
-        self.0.rotate_left(26)
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.add(u64::from(*byte));
-        }
-    }
-
-    fn write_usize(&mut self, number: usize) {
-        self.add(number as u64);
-    }
-
-    fn write_isize(&mut self, number: isize) {
-        self.add(number.cast_unsigned() as u64);
-    }
-}
-
 impl<P> Default for SourceMap<P> {
     fn default() -> Self {
         SourceMap {
-            places: HashMap::default(),
+            places: FxHashMap::default(),
         }
     }
 }
@@ -113,7 +81,7 @@ impl<P: SourcePath> SourceMap<P> {
         const MOST: usize = 1 << 12;
         let expected = (text.len() / 48).min(MOST);
         SourceMap {
-            places: HashMap::with_capacity_and_hasher(expected, BuildHasherDefault::default()),
+            places: FxHashMap::with_capacity_and_hasher(expected, FxBuildHasher),
         }
     }
 
