@@ -386,6 +386,18 @@ fn read_bytes_with(
 }
 
 impl Document {
+    /// A text about the guest, with the placeholders of its template as they are written.
+    pub fn with_placeholders(&self, mut text: String) -> String {
+        let template = self.template.as_deref();
+        let disks = &self.domain().disks;
+        if let Some(quoted) =
+            template.and_then(|it| placeholders::QuotedPlaceholders::of(it, disks))
+        {
+            quoted.restore(&mut text);
+        }
+        text
+    }
+
     pub(crate) fn new(text: impl Into<Arc<str>>, source: Source) -> Self {
         Document {
             text: text.into(),

@@ -7,8 +7,6 @@ use vmdisk_model::{Disk, FieldPath};
 use vmdisk_source::template::{Engine, Syntax, Template};
 use vmdisk_source::{SourceMap, Span};
 
-use crate::Document;
-
 /// The template that a text is, if it is one; `syntax` is that of its result.
 pub(crate) fn of(text: &str, syntax: Syntax) -> Option<Box<Template>> {
     Template::of(text, syntax).map(Box::new)
@@ -79,18 +77,6 @@ impl<'t> QuotedPlaceholders<'t> {
         if self.texts.is_match(message.as_str()) {
             *message = self.texts.replace_all(message, &self.names);
         }
-    }
-}
-
-impl Document {
-    /// A text about the guest, with the placeholders of its template as they are written.
-    pub fn with_placeholders(&self, mut text: String) -> String {
-        let template = self.template.as_deref();
-        let disks = &self.domain().disks;
-        if let Some(quoted) = template.and_then(|it| QuotedPlaceholders::of(it, disks)) {
-            quoted.restore(&mut text);
-        }
-        text
     }
 }
 

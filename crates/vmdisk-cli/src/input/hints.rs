@@ -132,12 +132,11 @@ pub(crate) fn of_directory(directory: &Path) -> Option<String> {
     /// Number of files that are looked at, and their length.
     const MAX_FILES: usize = 100;
     const MAX_BYTES: u64 = 1 << 20;
-    let mut files = pattern::list(directory, &mut Vec::new());
-    files.sort_by(|a, b| a.name.cmp(&b.name));
-    let files = files.into_iter().filter(|entry| entry.kind.is_file());
-    files.take(MAX_FILES).find_map(|entry| {
-        let path = directory.join(entry.name);
-        let bytes = bounded::regular(&path, MAX_BYTES).ok()?;
+    let files = pattern::entries(directory).ok()?;
+    files.into_iter().take(MAX_FILES).find_map(|path| {
+        // An output may replace what is only looked at.
+        let file = bounded::open_regular(&path).ok()?;
+        let bytes = bounded::contents(file, MAX_BYTES).ok()?;
         let (what, help) = known(&bytes)?;
         Some(format!("`{}` is {what}: {help}", path.display()))
     })
