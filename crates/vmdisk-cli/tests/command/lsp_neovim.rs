@@ -21,7 +21,8 @@ struct Terminal {
 impl Terminal {
     fn start(place: &Place, file: &str) -> Self {
         let terminal = Terminal {
-            socket: place.path("tmux").display().to_string(),
+            // The server of an earlier terminal may still be ending.
+            socket: place.path(&format!("tmux-{file}")).display().to_string(),
         };
         let bin = Path::new(crate::program()).parent().unwrap();
         let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
