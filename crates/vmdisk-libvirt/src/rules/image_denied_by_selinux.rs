@@ -1,6 +1,6 @@
 //! `image-denied-by-selinux`
 
-use vmdisk_facts::{Fact, HostIndex};
+use vmdisk_facts::HostIndex;
 use vmdisk_fields::{DiskName, phrase, quoted};
 use vmdisk_model::{FieldPath, ImageField};
 use vmdisk_rule::{Confidence, Context, Evidence, Group, Missing, Report, Severity};
@@ -153,9 +153,9 @@ fn label_of<'f>(
 
 fn value_of(host: &HostIndex<'_>, boolean: &str) -> Result<bool, Missing> {
     let what = || format!("the boolean {boolean} of SELinux");
-    let value = match &host.facts().security.selinux_booleans {
-        Fact::Known(values) => values.get(boolean).copied(),
-        booleans => Context::known(booleans.as_ref(), what)?.map(|_| false),
-    };
-    value.ok_or_else(|| Missing::new(what(), "the policy of the host has none"))
+    let booleans = host.facts().security.selinux_booleans.as_ref();
+    let value = Context::known(booleans, what)?.and_then(|values| values.get(boolean));
+    value
+        .copied()
+        .ok_or_else(|| Missing::new(what(), "the policy of the host has none"))
 }
