@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use crate::diagnostic::mask;
 use crate::rules::{
-    Consumer, Context, Finding, Missing, NotChecked, OtherGuests, Outcome, RULES, Rule, Severity,
+    CheckText, Consumer, Context, Finding, Missing, NotChecked, OtherGuests, Outcome, RULES, Rule,
+    Severity,
 };
 use vmdisk_fields::{OpenVersions, Phrase};
 use vmdisk_model::{DomainField, FieldPath};
@@ -164,14 +165,7 @@ fn lint_start(
         findings.retain(|it| selection.has_reported(it.rule.name, it.severity));
     }
     let report = report(document, options, outcome, wants_edits, found);
-    let mut report = template::lint(
-        document,
-        report,
-        options,
-        outcome,
-        wants_edits,
-        (lint_text, lint_variant),
-    );
+    let mut report = template::lint(document, report, options, outcome, wants_edits, lint_text);
     if selects {
         report.keep(selection);
     }
@@ -184,24 +178,13 @@ fn lint_text(
     options: &LintOptions,
     outcome: &QemuTrialOutcome,
     wants_edits: bool,
+    check: CheckText,
 ) -> LintReport {
     let planned = options.planned(document);
     let document = planned.as_ref().unwrap_or(document);
-    let found = Found::of(document, options, crate::rules::check);
+    let found = Found::of(document, options, check);
     report(document, options, outcome, wants_edits, found)
 }
-
-/// As [`lint_text`], for a text of a template that nobody sees.
-fn lint_variant(document: &Document, options: &LintOptions, wants_edits: bool) -> LintReport {
-    let planned = options.planned(document);
-    let document = planned.as_ref().unwrap_or(document);
-    let found = Found::of(document, options, crate::rules::check_briefly);
-    let outcome = QemuTrialOutcome::default();
-    report(document, options, &outcome, wants_edits, found)
-}
-
-/// Runs the rules over a text.
-type Check = fn(crate::rules::Text<'_>, &Context<'_>) -> Outcome;
 
 /// What the rules say of a document.
 struct Found {
@@ -214,7 +197,7 @@ struct Found {
 }
 
 impl Found {
-    fn of(document: &Document, options: &LintOptions, check: Check) -> Self {
+    fn of(document: &Document, options: &LintOptions, check: CheckText) -> Self {
         let context = context_of(document, options);
         let text = document.rule_input();
         let Some(fleet) = &options.fleet else {

@@ -57,6 +57,9 @@ impl Text<'_> {
 /// Number of checks of a guest that lack an input without facts.
 const USUALLY_NOT_CHECKED: usize = 80;
 
+/// How all rules are run over one text: [`check`] or [`check_briefly`].
+pub(crate) type CheckText = fn(Text<'_>, &Context<'_>) -> Outcome;
+
 /// Runs all rules over one configuration and its text.
 pub fn check(text: Text<'_>, context: &Context<'_>) -> Outcome {
     let outcome = Outcome {

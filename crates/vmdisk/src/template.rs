@@ -12,7 +12,7 @@ use vmdisk_source::{Edit, Span};
 
 use crate::document::read_source;
 use crate::placeholders::{QuotedPlaceholders, placeholder_in};
-use crate::rules::{Missing, NotChecked, Rule};
+use crate::rules::{self, CheckText, Missing, NotChecked, Rule};
 use crate::trial::QemuTrialOutcome;
 use crate::{Detail, Diagnostic, Document, LintOptions, LintReport, Source};
 
@@ -134,14 +134,12 @@ impl Variant {
 }
 
 /// Runs the rules over one text.
-pub(crate) type LintText = fn(&Document, &LintOptions, &QemuTrialOutcome, bool) -> LintReport;
-/// Runs the rules over one text that nobody sees.
-pub(crate) type LintVariant = fn(&Document, &LintOptions, bool) -> LintReport;
+pub(crate) type LintText =
+    fn(&Document, &LintOptions, &QemuTrialOutcome, bool, CheckText) -> LintReport;
 
 /// Runs the rules over the texts of a template.
 struct Tryout<'t> {
     lint_text: LintText,
-    lint_variant: LintVariant,
     template: &'t Template,
     /// The template's own text.
     written: &'t str,
@@ -161,7 +159,7 @@ pub(crate) fn lint(
     options: &LintOptions,
     outcome: &QemuTrialOutcome,
     wants_edits: bool,
-    (lint_text, lint_variant): (LintText, LintVariant),
+    lint_text: LintText,
 ) -> LintReport {
     let own = document.template.as_deref();
     let words = words(document, &report);
@@ -176,7 +174,6 @@ pub(crate) fn lint(
     };
     let mut tryout = Tryout {
         lint_text,
-        lint_variant,
         template: &template,
         written: &document.text,
         options,
@@ -189,7 +186,7 @@ pub(crate) fn lint(
         false => {
             let mut document = document.clone();
             document.set_template(template.clone());
-            let report = lint_text(&document, options, outcome, wants_edits);
+            let report = lint_text(&document, options, outcome, wants_edits, rules::check);
             tryout.certain(&document, &[], report)
         }
     };
@@ -223,7 +220,8 @@ impl Tryout<'_> {
                 document.text = self.written.into();
                 document.set_template(self.template.choose(&chosen));
                 let outcome = QemuTrialOutcome::default();
-                let mut found = (self.lint_text)(&document, self.options, &outcome, wants_edits);
+                let mut found =
+                    (self.lint_text)(&document, self.options, &outcome, wants_edits, rules::check);
                 let is_inside = |it: &Diagnostic| {
                     place.start <= it.place.span.start && it.place.span.start < place.end
                 };
@@ -267,7 +265,10 @@ impl Tryout<'_> {
                 continue;
             };
             let wants_edits = report.diagnostics.iter().any(|it| it.fix.is_some());
-            let other = (self.lint_variant)(&variant.document, &self.brief, wants_edits);
+            let outcome = QemuTrialOutcome::default();
+            let check = rules::check_briefly;
+            let other =
+                (self.lint_text)(&variant.document, &self.brief, &outcome, wants_edits, check);
             let mut others: BTreeMap<(&str, usize), &Diagnostic> = BTreeMap::new();
             for found in other.diagnostics.iter().chain(&other.allowed) {
                 others.insert(
