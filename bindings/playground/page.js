@@ -227,4 +227,4 @@ async function begin() {
   check();
 }
 
-begin();
+const ready = begin();

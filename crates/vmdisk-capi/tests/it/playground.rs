@@ -1,20 +1,26 @@
 //! The playground in a browser, from a file in a sub-folder.
 
-use std::process::Command;
+use std::io::Read;
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use vmdisk::calls::{self, CallOptions};
 use vmdisk_testing::{installed, needed};
 
-use crate::{built, output};
+use crate::built;
+
+/// How long a browser may take on a loaded machine.
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Types a disk with a mistake, applies the fix of its finding, takes the link, and opens it.
 const PROBE: &str = r#"<script>
 addEventListener("load", async () => {
-  const wait = async (is) => { for (let n = 0; n < 400 && !is(); n += 1) await new Promise((then) => setTimeout(then, 25)); };
+  const wait = async (is) => { for (let n = 0; n < 2000 && !is(); n += 1) await new Promise((then) => setTimeout(then, 25)); };
   const said = [];
   const seen = () => [...document.querySelectorAll("article")].map((it) => it.innerText).join("\n");
   try {
-    await wait(() => document.querySelector("article"));
+    await ready;
     const TEXT = "<disk type='file'>\n <driver name='qemu' type='raw' cache='unsafe'/>\n <source file='/é.img'/>\n <target dev='vda' bus='virtio'/>\n</disk>";
     field.focus();
     field.select();
@@ -50,7 +56,7 @@ addEventListener("load", async () => {
   } catch (error) {
     said.push(error.stack);
   }
-  document.body.textContent = said.join(";\n");
+  await fetch("REPORT", { method: "POST", mode: "no-cors", body: said.join(";\n") });
 });
 </script>
 </html>"#;
@@ -73,16 +79,26 @@ fn one_types_sees_a_finding_and_applies_its_fix() {
     let file = place.path().join("a folder/vmdisk/index.html");
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     let (before, _) = page.rsplit_once("</html>").unwrap();
-    std::fs::write(&file, format!("{before}{PROBE}")).unwrap();
+    let reports = TcpListener::bind("127.0.0.1:0").unwrap();
+    let probe = PROBE.replace(
+        "REPORT",
+        &format!("http://{}/", reports.local_addr().unwrap()),
+    );
+    std::fs::write(&file, format!("{before}{probe}")).unwrap();
     let mut browser = Command::new("chromium");
     browser.args(["--headless", "--no-sandbox", "--disable-gpu"]);
     browser.args(["--disable-dev-shm-usage", "--no-first-run"]);
+    // It stays until it is killed.
+    browser.arg("--remote-debugging-port=0");
     let profile = place.path().join("profile");
     browser.arg(format!("--user-data-dir={}", profile.display()));
-    browser.args(["--virtual-time-budget=30000", "--dump-dom"]);
     let address = format!("file://{}", file.display()).replace(' ', "%20");
-    let printed = String::from_utf8(output(browser.arg(address))).unwrap();
-    let (_, said) = printed.rsplit_once("<body>").unwrap();
+    browser.arg(address);
+    let quiet = browser.stdin(Stdio::null()).stdout(Stdio::null());
+    let mut browser = quiet.stderr(Stdio::null()).spawn().unwrap();
+    let said = posted(&reports);
+    browser.kill().unwrap();
+    browser.wait().unwrap();
     let text = "<disk type='file'>\n <driver name='qemu' type='raw' cache='unsafe'/>\n <source file='/é.img'/>\n <target dev='vda' bus='virtio'/>\n</disk>";
     let report = calls::lint(text, None, &CallOptions::default()).unwrap();
     let rules: Vec<&str> = report
@@ -109,6 +125,39 @@ fn one_types_sees_a_finding_and_applies_its_fix() {
     for line in expected {
         assert!(said.contains(&line), "{line}\n{said:.3000}");
     }
+}
+
+/// The body of the one request that arrives.
+fn posted(reports: &TcpListener) -> String {
+    reports.set_nonblocking(true).unwrap();
+    let begun = Instant::now();
+    let mut said = Vec::new();
+    while begun.elapsed() < PATIENCE {
+        let Ok((mut stream, _)) = reports.accept() else {
+            std::thread::sleep(Duration::from_millis(25));
+            continue;
+        };
+        stream.set_nonblocking(false).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut part = [0; 4096];
+        // The browser waits for an answer, so the length that it names ends the body.
+        while let Ok(count @ 1..) = stream.read(&mut part) {
+            said.extend_from_slice(&part[..count]);
+            let text = String::from_utf8_lossy(&said);
+            if let Some((head, body)) = text.split_once("\r\n\r\n") {
+                let mut lines = head.lines().map(str::to_ascii_lowercase);
+                let length =
+                    lines.find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+                if length == Some(body.len()) {
+                    return body.to_owned();
+                }
+            }
+        }
+    }
+    panic!(
+        "the page reported nothing: {}",
+        String::from_utf8_lossy(&said)
+    )
 }
 
 /// A list of words as JSON.
