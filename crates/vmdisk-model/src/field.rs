@@ -436,6 +436,38 @@ field_enum! {
 }
 
 impl SourcePath for FieldPath {
+    /// The number of the device; its kind, the number of the field and the depth. No text has so many devices or images.
+    type Key = (u32, u8, u8, u16);
+
+    fn key(self) -> Self::Key {
+        let small = |number| u32::try_from(number).unwrap_or(u32::MAX);
+        match self {
+            FieldPath::Domain(field) => (0, 0, field as u8, 0),
+            FieldPath::Disk(disk, field) => (small(disk), 1, field as u8, 0),
+            FieldPath::Image(disk, depth, field) => {
+                let depth = u16::try_from(depth).unwrap_or(u16::MAX);
+                (small(disk), 2, field as u8, depth)
+            }
+            FieldPath::Controller(controller, field) => (small(controller), 3, field as u8, 0),
+            FieldPath::IoThread(iothread, field) => (small(iothread), 4, field as u8, 0),
+            FieldPath::Iotune(disk, field) => (small(disk), 5, field as u8, 0),
+            FieldPath::ThrottleGroup(group, field) => (small(group), 6, field as u8, 0),
+        }
+    }
+
+    fn of_key((number, kind, field, depth): Self::Key) -> Self {
+        let (number, field) = (number as usize, usize::from(field));
+        match kind {
+            0 => FieldPath::Domain(DomainField::ALL[field]),
+            1 => FieldPath::Disk(number, DiskField::ALL[field]),
+            2 => FieldPath::Image(number, usize::from(depth), ImageField::ALL[field]),
+            3 => FieldPath::Controller(number, ControllerField::ALL[field]),
+            4 => FieldPath::IoThread(number, IoThreadField::ALL[field]),
+            5 => FieldPath::Iotune(number, LimitField::ALL[field]),
+            _ => FieldPath::ThrottleGroup(number, LimitField::ALL[field]),
+        }
+    }
+
     fn parent(self) -> Option<Self> {
         match self {
             FieldPath::Domain(field) => field.parent().map(FieldPath::Domain),
@@ -535,6 +567,7 @@ mod tests {
                     .map(|field| FieldPath::Domain(*field)),
             );
         for path in all {
+            assert_eq!(FieldPath::of_key(path.key()), path);
             let chain: Vec<FieldPath> =
                 std::iter::successors(Some(path), |path| path.parent()).collect();
             assert_eq!(

@@ -7,7 +7,16 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use crate::Span;
 
 /// A typed name of a model field that knows its enclosing field.
-pub trait SourcePath: Copy + Ord + Hash {
+pub trait SourcePath: Copy + Ord {
+    /// The same name in fewer bytes.
+    type Key: Copy + Eq + Hash;
+
+    /// Its key; two names of one document have different keys.
+    fn key(self) -> Self::Key;
+
+    /// The name with this key.
+    fn of_key(key: Self::Key) -> Self;
+
     /// The enclosing field, used when the exact one was not written; `None` at the top.
     fn parent(self) -> Option<Self>;
 }
@@ -27,8 +36,8 @@ pub struct Place {
 ///
 /// Every field that is written has one and few are looked up, so recording one must be cheap, and one must be small.
 #[derive(Clone, Debug)]
-pub struct SourceMap<P> {
-    places: FxHashMap<P, Packed>,
+pub struct SourceMap<P: SourcePath> {
+    places: FxHashMap<P::Key, Packed>,
 }
 
 /// A place with the offsets of a text that is less than 4 GiB long; those of a longer text end there.
@@ -66,7 +75,7 @@ impl Packed {
     }
 }
 
-impl<P> Default for SourceMap<P> {
+impl<P: SourcePath> Default for SourceMap<P> {
     fn default() -> Self {
         SourceMap {
             places: FxHashMap::default(),
@@ -87,12 +96,12 @@ impl<P: SourcePath> SourceMap<P> {
 
     /// Records the place of `path`; the first place of a path is kept.
     pub fn record(&mut self, path: P, place: Place) {
-        self.places.entry(path).or_insert_with(|| Packed::of(place));
+        self.places.entry(path.key()).or_insert_with(|| Packed::of(place));
     }
 
     /// The place of exactly this field, if it was written.
     pub fn place(&self, path: P) -> Option<Place> {
-        self.places.get(&path).map(|place| place.place())
+        self.places.get(&path.key()).map(|place| place.place())
     }
 
     /// The place of the field, or of the nearest enclosing field that was written.
@@ -109,7 +118,8 @@ impl<P: SourcePath> SourceMap<P> {
     /// All places, in the order of their paths.
     pub fn iter(&self) -> impl Iterator<Item = (P, Place)> {
         let places = self.places.iter();
-        let mut places: Vec<(P, Packed)> = places.map(|(path, place)| (*path, *place)).collect();
+        let places = places.map(|(key, place)| (P::of_key(*key), *place));
+        let mut places: Vec<(P, Packed)> = places.collect();
         places.sort_unstable_by_key(|(path, _)| *path);
         places.into_iter().map(|(path, it)| (path, it.place()))
     }
@@ -126,6 +136,13 @@ mod tests {
         Cache,
     }
     impl SourcePath for Path {
+        type Key = Self;
+        fn key(self) -> Self {
+            self
+        }
+        fn of_key(key: Self) -> Self {
+            key
+        }
         fn parent(self) -> Option<Self> {
             match self {
                 Path::Disk => None,

@@ -93,6 +93,7 @@
 #[cfg(all(feature = "plan", feature = "trace"))]
 pub mod advise;
 mod allow;
+mod allowed;
 mod built;
 #[cfg(feature = "serde")]
 pub mod calls;
@@ -129,6 +130,7 @@ pub mod source;
 mod starts;
 mod storage;
 mod template;
+mod text_report;
 #[cfg(feature = "trace")]
 pub mod trace;
 pub mod trial;

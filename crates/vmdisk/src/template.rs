@@ -4,6 +4,7 @@
 //! placeholder filled in with every word that may stand there, and over each of its alternatives. What they report of all of
 //! these texts is true of the template. What they report of some of them was not checked.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use vmdisk_model::{FieldPath, ImageField};
@@ -12,7 +13,8 @@ use vmdisk_source::{Edit, Span};
 
 use crate::document::read_source;
 use crate::placeholders::{QuotedPlaceholders, placeholder_in};
-use crate::rules::{self, CheckText, Missing, NotChecked, Rule};
+use crate::rules::{Missing, NotChecked, Rule};
+use crate::text_report::{Mark, marks, of_text};
 use crate::trial::QemuTrialOutcome;
 use crate::{Detail, Diagnostic, Document, LintOptions, LintReport, Source};
 
@@ -123,8 +125,16 @@ impl Variant {
         }
     }
 
-    fn edits(&self, diagnostic: &Diagnostic) -> Option<Vec<Edit>> {
-        let edits = &diagnostic.fix.as_ref()?.edits;
+    /// True for a place with a placeholder that is as the template has it: the first text has it so, too.
+    fn is_open(&self, template: &Template, place: Span) -> bool {
+        let place = Span::new(self.origin(place.start), self.origin(place.end));
+        let is_filled = |span| self.filled.binary_search_by_key(&span, |it| it.0).is_ok();
+        let mut inside = template.placeholders_in(place);
+        inside.any(|it| !is_filled(it.span)) && placeholder_in(template, place).is_some()
+    }
+
+    fn edits(&self, found: &Mark) -> Option<Vec<Edit>> {
+        let edits = found.edits.as_ref()?;
         let origin = |edit: &Edit| {
             let span = Span::new(self.origin(edit.span.start), self.origin(edit.span.end));
             Edit::replace(span, edit.text.clone())
@@ -133,13 +143,8 @@ impl Variant {
     }
 }
 
-/// Runs the rules over one text.
-pub(crate) type LintText =
-    fn(&Document, &LintOptions, &QemuTrialOutcome, bool, CheckText) -> LintReport;
-
 /// Runs the rules over the texts of a template.
 struct Tryout<'t> {
-    lint_text: LintText,
     template: &'t Template,
     /// The template's own text.
     written: &'t str,
@@ -159,21 +164,22 @@ pub(crate) fn lint(
     options: &LintOptions,
     outcome: &QemuTrialOutcome,
     wants_edits: bool,
-    lint_text: LintText,
 ) -> LintReport {
     let own = document.template.as_deref();
     let words = words(document, &report);
     if own.is_none() && words.is_empty() {
         return report;
     }
-    let template = Template::with_words(own, &document.text, &words);
+    let template = match own {
+        Some(own) if words.is_empty() => Cow::Borrowed(own),
+        own => Cow::Owned(Template::with_words(own, &document.text, &words)),
+    };
     let brief = options.clone().detail(Detail::Titles);
     let price = match document.source {
         Source::Spec(_) => 16,
         Source::LibvirtXml(_) | Source::QemuCommandLine(_) => 1,
     };
     let mut tryout = Tryout {
-        lint_text,
         template: &template,
         written: &document.text,
         options,
@@ -185,8 +191,8 @@ pub(crate) fn lint(
         true => tryout.certain(document, &[], report),
         false => {
             let mut document = document.clone();
-            document.set_template(template.clone());
-            let report = lint_text(&document, options, outcome, wants_edits, rules::check);
+            document.set_template(template.clone().into_owned());
+            let report = of_text(&document, options, outcome, wants_edits);
             tryout.certain(&document, &[], report)
         }
     };
@@ -220,8 +226,7 @@ impl Tryout<'_> {
                 document.text = self.written.into();
                 document.set_template(self.template.choose(&chosen));
                 let outcome = QemuTrialOutcome::default();
-                let mut found =
-                    (self.lint_text)(&document, self.options, &outcome, wants_edits, rules::check);
+                let mut found = of_text(&document, self.options, &outcome, wants_edits);
                 let is_inside = |it: &Diagnostic| {
                     place.start <= it.place.span.start && it.place.span.start < place.end
                 };
@@ -265,17 +270,11 @@ impl Tryout<'_> {
                 continue;
             };
             let wants_edits = report.diagnostics.iter().any(|it| it.fix.is_some());
-            let outcome = QemuTrialOutcome::default();
-            let check = rules::check_briefly;
-            let other =
-                (self.lint_text)(&variant.document, &self.brief, &outcome, wants_edits, check);
-            let mut others: BTreeMap<(&str, usize), &Diagnostic> = BTreeMap::new();
-            for found in other.diagnostics.iter().chain(&other.allowed) {
-                others.insert(
-                    (found.rule.name, variant.origin(found.place.span.start)),
-                    found,
-                );
-            }
+            let others = marks(&variant.document, &self.brief, wants_edits);
+            let others = others
+                .into_iter()
+                .map(|it| ((it.rule.name, variant.origin(it.place.start)), it));
+            let others: BTreeMap<(&str, usize), Mark> = others.collect();
             // A value that is refused says nothing of others, and neither does a spec that is.
             let is_refused = |(rule, at): &(&str, usize)| match *rule {
                 "invalid-value" => variant.filled.iter().any(|(span, _)| span.start == *at),
@@ -299,7 +298,9 @@ impl Tryout<'_> {
                 true
             });
             if variant.left_out == left_out {
-                let new = others.iter().filter(|(key, _)| !first.contains(*key));
+                let new = others.iter().filter(|(key, found)| {
+                    !first.contains(*key) && !variant.is_open(template, found.place)
+                });
                 new.for_each(|(_, found)| missed.add(&variant.cause, found.rule, found.at));
             }
         }

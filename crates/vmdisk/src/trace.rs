@@ -8,8 +8,8 @@ pub use vmdisk_trace::{
 use vmdisk_facts::{HostIndex, Target};
 
 use crate::diagnostic::mask;
-use crate::lint::context_of;
 use crate::rules::Context;
+use crate::text_report::context_of;
 use crate::{Diagnostic, DiskIdentity, Document, Host, LintOptions, lint};
 
 /// The I/O paths of a guest.

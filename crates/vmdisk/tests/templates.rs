@@ -293,6 +293,34 @@ fn a_fix_leaves_all_placeholders_and_statements_as_they_are() {
 }
 
 #[test]
+fn what_was_not_checked_of_a_disk_names_no_value_of_another_disk() {
+    let disk = |nth: usize| {
+        format!(
+            "<disk type='file'><driver name='qemu' type='raw' cache='{{{{ cache{nth} }}}}'/>\
+             <source file='{{{{ file{nth} }}}}'/><target dev='sd{}' bus='{{{{ bus{nth} }}}}'/></disk>\n",
+            char::from(b'a' + nth as u8)
+        )
+    };
+    let disks: String = (0..4).map(disk).collect();
+    let text = format!(
+        "<domain type='kvm'><name>a</name><memory>1048576</memory><os><type arch='x86_64'>hvm</type></os>\
+         <devices>{disks}</devices></domain>"
+    );
+    let report = lint_text(&text, "four disks");
+    let mut named = 0;
+    for missed in &report.not_checked {
+        let Some(disk) = missed.at.disk() else {
+            continue;
+        };
+        for nth in (0..4).filter(|nth| missed.missing.what.contains(&format!("{nth} }}}}"))) {
+            assert_eq!(nth, disk, "{}: {}", missed.rule.name, missed.missing.what);
+            named += 1;
+        }
+    }
+    assert!(named > 20, "{named}");
+}
+
+#[test]
 fn a_template_that_cannot_be_read_is_named() {
     let engines = [
         ("{{ x }}{% y %}", "a Jinja template"),
