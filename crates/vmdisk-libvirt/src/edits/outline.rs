@@ -121,7 +121,7 @@ impl Outline<'_> {
             .tag
             .attributes
             .last()
-            .and_then(|last| text[..last.whole.end].chars().next_back())
+            .and_then(|last| text[..=last.value.end].chars().next_back())
             == Some('"');
         if is_double { '"' } else { '\'' }
     }

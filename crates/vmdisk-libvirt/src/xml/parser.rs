@@ -255,14 +255,12 @@ impl<'t> Parser<'t> {
             let TagAttribute {
                 name,
                 value,
-                whole,
                 is_plain_name,
                 is_literal,
             } = attribute;
             let written = || &self.text[value.start..value.end];
             let data = AttributeData {
-                value: (!is_literal).then(|| attribute_value(written()).into()),
-                start: index(whole.start),
+                value: (!is_literal).then(|| Box::new(attribute_value(written()).into())),
                 name_start: index(name.start),
                 name_end: index(name.end),
                 value_start: index(value.start),

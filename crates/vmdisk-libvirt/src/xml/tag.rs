@@ -13,8 +13,6 @@ pub(crate) struct TagAttribute {
     pub(crate) name: Span,
     /// The value without its quotes, as written.
     pub(crate) value: Span,
-    /// The attribute with the white space before it.
-    pub(crate) whole: Span,
     /// True if the name is known to be a name without a prefix.
     pub(crate) is_plain_name: bool,
     /// True if the value means what is written, without references and line ends.
@@ -232,7 +230,6 @@ impl<'a> TagScanner<'a> {
         Ok(Some(TagAttribute {
             name,
             value,
-            whole: Span::new(before, self.at),
             is_plain_name,
             is_literal,
         }))
@@ -315,7 +312,6 @@ mod tests {
             })
             .collect();
         assert_eq!(slices, [("b", "v"), ("c:d", "x'y")]);
-        assert!(text[tag.attributes[1].whole.start..].starts_with("\n\tc:d"));
         assert_eq!(&text[tag.end.attributes_end..tag.end.end], " />");
         assert!(tag.end.is_empty_element);
     }

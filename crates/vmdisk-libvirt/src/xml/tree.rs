@@ -69,10 +69,8 @@ pub(super) struct ElementData {
 
 #[derive(Clone, Debug)]
 pub(super) struct AttributeData {
-    /// The value, if it differs from the written one.
-    pub(super) value: Option<Box<str>>,
-    /// Offset of the white space before the name.
-    pub(super) start: Index,
+    /// The value, if it differs from the written one. Few do, so it takes one pointer.
+    pub(super) value: Option<Box<Box<str>>>,
     pub(super) name_start: Index,
     pub(super) name_end: Index,
     pub(super) value_start: Index,
@@ -490,7 +488,10 @@ impl<'d> Attribute<'d> {
 
     /// The attribute with the white space before it.
     pub(crate) fn whole(self) -> Span {
-        Span::new(offset(self.data.start), offset(self.data.value_end) + 1)
+        let name = offset(self.data.name_start);
+        let before = self.text.get(..name).unwrap_or_default();
+        let start = before.trim_end_matches([' ', '\t', '\r', '\n']).len();
+        Span::new(start, offset(self.data.value_end) + 1)
     }
 
     /// Name, equals sign and quoted value.
