@@ -96,7 +96,9 @@ impl<P: SourcePath> SourceMap<P> {
 
     /// Records the place of `path`; the first place of a path is kept.
     pub fn record(&mut self, path: P, place: Place) {
-        self.places.entry(path.key()).or_insert_with(|| Packed::of(place));
+        self.places
+            .entry(path.key())
+            .or_insert_with(|| Packed::of(place));
     }
 
     /// The place of exactly this field, if it was written.

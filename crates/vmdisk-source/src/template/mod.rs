@@ -8,6 +8,8 @@ mod markup;
 mod syntax;
 mod token;
 
+use std::sync::Arc;
+
 use crate::Span;
 use markup::Markup;
 pub use syntax::{Engine, PlaceholderKind, Syntax};
@@ -48,9 +50,9 @@ pub struct Template {
     tokens: Vec<Span>,
     syntax: Syntax,
     /// The text with all alternatives.
-    whole: String,
+    whole: Arc<str>,
     /// The text to read.
-    text: String,
+    text: Arc<str>,
 }
 
 struct Token {
@@ -133,14 +135,14 @@ impl Template {
         if syntax == Syntax::Xml && !tokens.is_empty() {
             blank_prolog(&mut bytes, &mut placeholders);
         }
-        let whole = String::from_utf8(bytes).unwrap_or_default();
+        let whole: Arc<str> = String::from_utf8(bytes).unwrap_or_default().into();
         let mut template = Template {
             engine,
             syntax,
             placeholders,
             choices,
             tokens: tokens.into_iter().map(|token| token.span).collect(),
-            text: String::new(),
+            text: whole.clone(),
             whole,
         };
         template.text = template.choosing(&[]);
@@ -154,12 +156,16 @@ impl Template {
 
     /// The text with these alternatives, each a choice and the number of its alternative (`None` for none of them), and
     /// with those around them; of all other choices, the first is taken.
-    pub fn choosing(&self, chosen: &[(usize, Option<usize>)]) -> String {
+    pub fn choosing(&self, chosen: &[(usize, Option<usize>)]) -> Arc<str> {
+        let left_out = self.left_out(chosen);
+        if left_out.is_empty() {
+            return self.whole.clone();
+        }
         let mut bytes = self.whole.as_bytes().to_vec();
-        for span in self.left_out(chosen) {
+        for span in left_out {
             blank(&mut bytes, span, self.syntax);
         }
-        String::from_utf8(bytes).unwrap_or_default()
+        String::from_utf8(bytes).unwrap_or_default().into()
     }
 
     /// The template with these alternatives instead of the first ones.
