@@ -84,7 +84,7 @@ fn of_findings(
     };
     let mut advice = Vec::new();
     for finding in findings {
-        let Some(help) = &finding.help else {
+        let Some(help) = &finding.details().help else {
             continue;
         };
         let mut groups = Vec::new();

@@ -289,7 +289,7 @@ fn advice(domain: &Domain, options: &LintOptions) -> Vec<Advice> {
     let speller = SpecSpeller(domain);
     let mut advice = Vec::new();
     for finding in check(Text::Spec, &context).findings {
-        let Some(help) = &finding.help else {
+        let Some(help) = &finding.details().help else {
             continue;
         };
         let mut groups = Vec::new();

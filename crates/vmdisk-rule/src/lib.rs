@@ -35,7 +35,8 @@ pub use policy::Policy;
 pub use problem::Problem;
 pub use registry::{has_sorted_names, joined};
 pub use rule::{
-    Applicability, Check, Confidence, Finding, FindingText, Fix, NotChecked, Related, Report, Rule,
+    Applicability, Check, Confidence, Details, Finding, FindingText, Fix, NotChecked, Related,
+    Report, Rule,
 };
 pub use severity::{Group, Severity};
 pub use vmdisk_facts::Missing;

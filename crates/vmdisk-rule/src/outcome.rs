@@ -70,23 +70,20 @@ impl Outcome {
 
     /// Runs one rule. The consequence of its evidence is the note of a finding without notes.
     pub fn run(&mut self, rule: &'static Rule, look: impl FnOnce(&mut Report)) {
-        let first = self.findings.len();
+        let (first, first_missed) = (self.findings.len(), self.not_checked.len());
         look(&mut Report::going_on(
             rule,
             &mut self.findings,
             &mut self.not_checked,
+            self.is_brief,
         ));
-        if self.is_brief {
-            self.findings[first..]
-                .iter_mut()
-                .for_each(Finding::keep_title);
-            return self.not_checked.clear();
-        }
+        let missed = self.not_checked[first_missed..].iter_mut();
+        missed.for_each(|it| it.further.shrink_to_fit());
         if self.findings.len() > first
             && let Some(consequence) = rule.consequence()
         {
             let own = self.findings[first..].iter_mut();
-            for finding in own.filter(|finding| finding.notes.is_empty()) {
+            for finding in own.filter(|finding| finding.details().notes.is_empty()) {
                 finding.note(consequence);
             }
         }

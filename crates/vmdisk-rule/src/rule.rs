@@ -170,6 +170,19 @@ pub struct Finding {
     pub span: Option<Span>,
     /// The mistake; names the disk by its target.
     pub title: Phrase,
+    /// Edits that fix it.
+    pub fix: Option<Fix>,
+    /// True if it is the same for each guest of the host.
+    pub is_about_host: bool,
+    /// True if it takes no details, because nobody reads them.
+    pub(crate) is_brief: bool,
+    /// The rest, which many findings at once do not keep.
+    details: Option<Box<Details>>,
+}
+
+/// What a finding says beside its title.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Details {
     /// The label of the location.
     pub label: Option<Phrase>,
     /// Further locations.
@@ -178,10 +191,6 @@ pub struct Finding {
     pub notes: Vec<Phrase>,
     /// The remedy.
     pub help: Option<Phrase>,
-    /// Edits that fix it.
-    pub fix: Option<Fix>,
-    /// True if it is the same for each guest of the host.
-    pub is_about_host: bool,
     /// If hosts are compared, the indexes of the affected hosts.
     pub hosts: Vec<usize>,
 }
@@ -205,62 +214,87 @@ impl Finding {
     /// Renders the texts in a syntax.
     pub fn render(&self, speller: &dyn Speller) -> FindingText {
         let render = |phrase: &Phrase| phrase.render(speller);
+        let Details {
+            label,
+            related,
+            notes,
+            help,
+            hosts: _, // not a text
+        } = self.details();
+        let related = related.iter().map(|related| render(&related.label));
         FindingText {
             title: render(&self.title),
-            label: self.label.as_ref().map(render),
-            related: self
-                .related
-                .iter()
-                .map(|related| render(&related.label))
-                .collect(),
-            notes: self.notes.iter().map(render).collect(),
-            help: self.help.as_ref().map(render),
+            label: label.as_ref().map(render),
+            related: related.collect(),
+            notes: notes.iter().map(render).collect(),
+            help: help.as_ref().map(render),
         }
     }
 
-    /// Drops every text but the title.
-    pub fn keep_title(&mut self) {
-        self.label = None;
-        self.related = Vec::new();
-        self.notes = Vec::new();
-        self.help = None;
+    /// What it says beside its title.
+    pub fn details(&self) -> &Details {
+        const NONE: &Details = &Details {
+            label: None,
+            related: Vec::new(),
+            notes: Vec::new(),
+            help: None,
+            hosts: Vec::new(),
+        };
+        self.details.as_deref().unwrap_or(NONE)
+    }
+
+    /// What it says beside its title, to change it.
+    pub fn details_mut(&mut self) -> &mut Details {
+        self.details.get_or_insert_default()
+    }
+
+    /// Takes what it says beside its title.
+    pub fn take_details(&mut self) -> Details {
+        self.details.take().map(|it| *it).unwrap_or_default()
+    }
+
+    fn detail(&mut self, set: impl FnOnce(&mut Details, FieldPath)) -> &mut Self {
+        if !self.is_brief {
+            let at = self.at;
+            set(self.details_mut(), at);
+        }
+        self
     }
 
     /// Sets the affected hosts of a comparison.
     pub fn on_hosts(&mut self, hosts: impl IntoIterator<Item = usize>) -> &mut Self {
-        self.hosts = hosts.into_iter().collect();
-        self.hosts.sort_unstable();
-        self
+        self.detail(|own, _| {
+            own.hosts = hosts.into_iter().collect();
+            own.hosts.sort_unstable();
+        })
     }
 
     /// Sets the label of the location.
     pub fn label(&mut self, label: impl Into<Phrase>) -> &mut Self {
-        self.label = Some(about(self.at, label));
-        self
+        self.detail(|own, at| own.label = Some(about(at, label)))
     }
 
     /// Adds a further location.
     pub fn related(&mut self, at: FieldPath, label: impl Into<Phrase>) -> &mut Self {
-        // Most have one, and there may be many.
-        self.related.reserve_exact(1);
-        self.related.push(Related {
-            at,
-            label: about(at, label),
-        });
-        self
+        self.detail(|own, _| {
+            let label = about(at, label);
+            // Most have one, and there may be many.
+            own.related.reserve_exact(1);
+            own.related.push(Related { at, label });
+        })
     }
 
     /// Adds a deciding fact.
     pub fn note(&mut self, note: impl Into<Phrase>) -> &mut Self {
-        self.notes.reserve_exact(1);
-        self.notes.push(about(self.at, note));
-        self
+        self.detail(|own, at| {
+            own.notes.reserve_exact(1);
+            own.notes.push(about(at, note));
+        })
     }
 
     /// Sets the remedy.
     pub fn help(&mut self, help: impl Into<Phrase>) -> &mut Self {
-        self.help = Some(about(self.at, help));
-        self
+        self.detail(|own, at| own.help = Some(about(at, help)))
     }
 
     /// Adds a fix.
@@ -271,8 +305,8 @@ impl Finding {
 
     /// Adds a fix together with its help: text and edits are derived from the same changes.
     pub fn remedy(&mut self, fix: Fix) -> &mut Self {
-        self.help = Some(vmdisk_fields::apply(&fix.changes));
-        self.fix(fix)
+        self.detail(|own, _| own.help = Some(vmdisk_fields::apply(&fix.changes)))
+            .fix(fix)
     }
 
     /// Overrides the rule's usual severity.
@@ -364,6 +398,8 @@ pub struct Report<'o> {
     findings: &'o mut Vec<Finding>,
     /// The missing checks of these.
     not_checked: &'o mut Vec<NotChecked>,
+    /// True if the findings take no details.
+    is_brief: bool,
 }
 
 impl<'o> Report<'o> {
@@ -372,11 +408,13 @@ impl<'o> Report<'o> {
         rule: &'static Rule,
         findings: &'o mut Vec<Finding>,
         not_checked: &'o mut Vec<NotChecked>,
+        is_brief: bool,
     ) -> Self {
         Report {
             rule,
             findings,
             not_checked,
+            is_brief,
         }
     }
 
@@ -389,13 +427,10 @@ impl<'o> Report<'o> {
             at,
             span: None,
             title: about(at, title),
-            label: None,
-            related: Vec::new(),
-            notes: Vec::new(),
-            help: None,
             fix: None,
             is_about_host: self.rule.is_about_host,
-            hosts: Vec::new(),
+            is_brief: self.is_brief,
+            details: None,
         });
         self.findings.last_mut().expect("a finding was just pushed")
     }
@@ -403,6 +438,9 @@ impl<'o> Report<'o> {
     /// Records that `at` could not be checked, and why. A reason that the rule gave before gets a further place, one of
     /// each disk, unless each place has a variable of its own.
     pub fn not_checked(&mut self, at: FieldPath, missing: Missing) {
+        if self.is_brief {
+            return;
+        }
         let is_alone = missing.why == Missing::OPEN_VALUE;
         let is_same = |it: &&mut NotChecked| it.missing.why == missing.why && it.hosts.is_empty();
         let Some(same) = self.own().find(is_same).filter(|_| !is_alone) else {

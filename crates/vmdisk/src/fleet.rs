@@ -232,12 +232,12 @@ impl Fleet {
         }
         if let Some(first) = merged.kinds.first() {
             let note = format!("the facts shown here are from {}", name(first));
-            merged.finding.notes.push(note.into());
+            merged.finding.details_mut().notes.push(note.into());
         }
         for (title, kind) in merged.others.iter().take(TOLD) {
             let host = name(kind).to_owned();
             let note = phrase!("on {host}: {title}", host, title = title.clone());
-            merged.finding.notes.push(note);
+            merged.finding.details_mut().notes.push(note);
         }
     }
 }
@@ -315,7 +315,9 @@ impl Merged {
                 .retain(|_, one| !superseded(one.finding.rule, one.finding.at));
         }
         for (nth, mut finding) in findings.into_iter().enumerate() {
-            let kinds = std::mem::take(&mut finding.hosts).into_iter().collect();
+            let kinds = std::mem::take(&mut finding.details_mut().hosts)
+                .into_iter()
+                .collect();
             // No number is used twice, and none is the number of a finding about one host.
             let key = (
                 finding.at,
@@ -349,8 +351,8 @@ impl One {
             (None, None) => true,
             (Some(_), None) | (None, Some(_)) => false,
         };
-        self.notes_differ |=
-            self.finding.notes != finding.notes || self.finding.severity != finding.severity;
+        self.notes_differ |= self.finding.details().notes != finding.details().notes
+            || self.finding.severity != finding.severity;
         if self.finding.severity < finding.severity {
             std::mem::swap(&mut self.finding, &mut finding);
         }

@@ -31,12 +31,12 @@ pub(crate) fn cite(domain: &Domain, host: Option<&HostIndex<'_>>, findings: &mut
                 "measured on this host: the change is {effect}, on {}",
                 storage.conditions()
             );
-            finding.notes.push(note.into());
+            finding.details_mut().notes.push(note.into());
         }
         effects.retain(|(storage, _)| is_emulated || !storage.accelerator.as_str().is(&"tcg"));
         if !effects.is_empty() && effects.iter().all(|(_, effect)| effect.refutes()) {
             finding.fix = None;
-            finding.help = Some(
+            finding.details_mut().help = Some(
                 "keep it: what was measured on this host shows no gain of more than 10 %".into(),
             );
         }

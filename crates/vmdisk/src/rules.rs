@@ -7,9 +7,9 @@ use vmdisk_libvirt::Document as Xml;
 use vmdisk_qemu::Document as CommandLine;
 
 pub use vmdisk_rule::{
-    Applicability, Check, ComparedHost, Comparison, Confidence, Consumer, Context, Evidence,
-    Example, Finding, FindingText, Fix, Group, Missing, NotChecked, OtherGuests, Outcome, Policy,
-    Problem, Related, Report, Resource, Rule, Severity, SharedImage, Sharing, Shortage,
+    Applicability, Check, ComparedHost, Comparison, Confidence, Consumer, Context, Details,
+    Evidence, Example, Finding, FindingText, Fix, Group, Missing, NotChecked, OtherGuests, Outcome,
+    Policy, Problem, Related, Report, Resource, Rule, Severity, SharedImage, Sharing, Shortage,
 };
 pub use vmdisk_rules::{FOLLOW_UPS, FollowUp, may_follow};
 

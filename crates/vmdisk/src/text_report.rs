@@ -11,7 +11,8 @@ use vmdisk_source::{Edit, Span};
 use crate::allowed::{allowed_by, complaints_about_allowances};
 use crate::diagnostic::mask;
 use crate::rules::{
-    self, CheckText, Consumer, Context, Finding, Missing, NotChecked, Outcome, Rule, Severity,
+    self, CheckText, Consumer, Context, Details, Finding, Missing, NotChecked, Outcome, Rule,
+    Severity,
 };
 use crate::trial::{QemuMessage, QemuTrialOutcome};
 use crate::{
@@ -328,9 +329,16 @@ fn resolve(
     wants_edits: bool,
 ) -> Diagnostic {
     let detail = options.detail;
-    if detail == Detail::Titles {
-        finding.keep_title();
-    }
+    let Details {
+        label,
+        related,
+        notes,
+        help,
+        hosts: _, // What compares hosts has told them as `hosts`.
+    } = match detail {
+        Detail::Titles => Details::default(),
+        Detail::Everything => finding.take_details(),
+    };
     let Finding {
         rule,
         severity,
@@ -338,13 +346,9 @@ fn resolve(
         at,
         span,
         title,
-        label,
-        related,
-        notes,
-        help,
         fix,
         is_about_host,
-        hosts: _, // What compares hosts has told them as `hosts`.
+        .. // Its details are taken.
     } = finding;
     let render = |phrase: &Phrase| document.render(phrase);
     let mut place = match span {

@@ -19,7 +19,7 @@ fn unspelled(
 ) -> (usize, Vec<(&'static str, String)>) {
     let findings = check(text, context).findings;
     let told = |finding: &Finding| {
-        let help = finding.help.as_ref()?;
+        let help = finding.details().help.as_ref()?;
         let is_spelled = help.spell(speller).is_some();
         (!is_spelled).then(|| (finding.rule.name, help.render(speller)))
     };

@@ -184,7 +184,7 @@ fn an_array_is_reported_once_with_all_its_disks() {
         "/dev/md0 under `vda` is degraded: 1 of its 2 members missing"
     );
     assert_eq!(
-        finding.related[0].at,
+        finding.details().related[0].at,
         FieldPath::Image(1, 0, ImageField::Path)
     );
 }

@@ -71,7 +71,7 @@ fn one_finding_speaks_for_all_disks_that_a_daemon_serves() {
     let finding = said.one();
     assert_eq!(finding.at, FieldPath::Disk(1, DiskField::SourceType));
     assert_eq!(
-        finding.related[0].at,
+        finding.details().related[0].at,
         FieldPath::Disk(2, DiskField::SourceType)
     );
     lint("vhost-user-needs-shared-mem", &guest("", plain)).is_clean();

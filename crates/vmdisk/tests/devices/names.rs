@@ -17,7 +17,7 @@ fn each_further_disk_of_one_name_is_offered_another_free_one() {
     let at = |disk| FieldPath::Disk(disk, DiskField::TargetDev);
     assert_eq!(fixes, [(at(2), Some("vdc")), (at(3), Some("vdd"))]);
     assert!(
-        said.findings[1].related[0].at == at(0),
+        said.findings[1].details().related[0].at == at(0),
         "the first one is pointed at"
     );
 }

@@ -62,7 +62,7 @@ fn of_many_disks_each_is_held_against_the_first_it_conflicts_with() {
     let pairs: Vec<_> = said
         .findings
         .iter()
-        .map(|finding| (finding.at, finding.related[0].at))
+        .map(|finding| (finding.at, finding.details().related[0].at))
         .collect();
     // The shareable writer meets the reader that does not share; the plain writer meets everybody; the
     // last reader meets the shareable writer first.

@@ -140,7 +140,7 @@ fn an_image_below_is_opened_with_the_same_mode() {
         "{:?}",
         found.title
     );
-    assert_eq!(found.related.len(), 1);
+    assert_eq!(found.details().related.len(), 1);
 }
 
 #[test]

@@ -208,7 +208,7 @@ fn who_shares_the_host_decides_how_bad_old_data_is() {
         let outcome = run(&xml, Some(&facts), "", policy);
         let found = finding(&outcome, "thin-zeroing-off");
         assert_eq!(found.severity, severity);
-        let notes: Vec<String> = found.notes.iter().map(in_words).collect();
+        let notes: Vec<String> = found.details().notes.iter().map(in_words).collect();
         let notes = notes.join("\n");
         assert!(notes.contains("trade-off"), "{notes}");
     }

@@ -286,7 +286,7 @@ fn every_example_does_what_its_fence_says() {
                     "{shown}"
                 );
                 assert!(
-                    finding.help.is_some(),
+                    finding.details().help.is_some(),
                     "says nothing about what to write instead: {shown}"
                 );
                 if finding.fix.is_some() {
@@ -410,7 +410,11 @@ fn each_finding_of_a_rule_about_refusals_by_libvirt_has_a_note_that_says_the_con
             }
             let (_, outcome) = run(rule, &example, &example.text);
             for finding in outcome.findings.iter().filter(|it| it.rule == *rule) {
-                assert!(!finding.notes.is_empty(), "{}: {finding:?}", rule.name);
+                assert!(
+                    !finding.details().notes.is_empty(),
+                    "{}: {finding:?}",
+                    rule.name
+                );
                 tried += 1;
             }
         }

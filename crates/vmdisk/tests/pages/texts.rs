@@ -23,6 +23,7 @@ fn finding_of(rule: &Rule, example: &Example) -> (Finding, FindingText) {
     let render = |speller: &dyn Speller| {
         let mut text = finding.render(speller);
         text.help = finding
+            .details()
             .help
             .as_ref()
             .map(|help| help.render_for(speller, open));

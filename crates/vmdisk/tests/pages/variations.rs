@@ -399,7 +399,11 @@ fn times(
         } else {
             ""
         };
-        format!("{} {}{fix}", finding.severity, finding.notes.len())
+        format!(
+            "{} {}{fix}",
+            finding.severity,
+            finding.details().notes.len()
+        )
     });
     let mut shown: Vec<String> = shown.collect();
     shown.sort();
