@@ -6,7 +6,7 @@ use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use vmdisk::model::Domain;
 
@@ -17,8 +17,8 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What the run uses.
 struct Used {
-    /// The files that were opened, by device and inode.
-    opened: BTreeSet<(u64, u64)>,
+    /// The files that were opened.
+    opened: BTreeSet<Identity>,
     /// Paths at which nobody looks before an output has to be written. They are compared as bytes, which takes a tenth of the
     /// time.
     paths: BTreeSet<OsString>,
@@ -43,8 +43,12 @@ pub(crate) fn file(path: &Path) {
     used().paths.insert(path.as_os_str().to_owned());
 }
 
-fn identity(file: &Metadata) -> (u64, u64) {
-    (file.dev(), file.ino())
+/// Device, inode, and the time at which the inode was made, where that is known: a file that is removed leaves its number
+/// to the next.
+type Identity = (u64, u64, Option<SystemTime>);
+
+fn identity(file: &Metadata) -> Identity {
+    (file.dev(), file.ino(), file.created().ok())
 }
 
 /// Notes the disks of a guest.
