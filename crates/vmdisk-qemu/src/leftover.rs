@@ -24,7 +24,7 @@ const COVERED: &[&str] = &[
 ];
 
 /// Options of the machine that are read partially.
-const IN_PARTS: &[&str] = &["M", "accel", "m", "machine", "name", "smp", "uuid"];
+const IN_PARTS: &[&str] = &["M", "accel", "cpu", "m", "machine", "name", "smp", "uuid"];
 
 /// Devices outside the model that are disks or have disks attached.
 const UNKNOWN_DISKS: &[&str] = &[
