@@ -89,12 +89,12 @@ pub use plan::{
 };
 pub use spec::{
     AuthenticationSpec, BackendSpec, BackingSpec, BusSpec, DeviceAccess, DeviceSpec, Difference,
-    DirectorySpec, DiskSpec, EmptySpec, EncryptionSpec, GuestDrivers, GuestOs, GuestSpec,
-    GuestType, HugePagesSpec, IoThreadCount, IoThreadOptions, IoThreadSpec, IotuneSpec, LvmSpec,
-    LvmThinSpec, MAX_SPEC_BYTES, MediaSpec, NetworkHostSpec, NetworkIdentitySpec, NetworkSpec,
-    NotCarried, NvmeSpec, Qcow2Spec, RawSpec, SecretSpec, SeedSpec, Spec, SpecError, SpecErrors,
-    SpecPath, SpecPlace, SpecSegment, SpecVersion, VhostUserBlkSpec, VhostVdpaSpec, VolumeSpec,
-    ZvolSpec,
+    DirectorySpec, DiskSpec, EmptySpec, EncryptionSpec, GuestChannel, GuestConsole, GuestDevices,
+    GuestDrivers, GuestNetwork, GuestOs, GuestSpec, GuestType, HugePagesSpec, IoThreadCount,
+    IoThreadOptions, IoThreadSpec, IotuneSpec, LvmSpec, LvmThinSpec, MAX_SPEC_BYTES, MediaSpec,
+    NetworkHostSpec, NetworkIdentitySpec, NetworkSpec, NotCarried, NvmeSpec, Qcow2Spec, RawSpec,
+    SecretSpec, SeedSpec, Spec, SpecError, SpecErrors, SpecPath, SpecPlace, SpecSegment,
+    SpecVersion, VhostUserBlkSpec, VhostVdpaSpec, VolumeSpec, ZvolSpec,
 };
 pub use steps::{
     Condition, Equality, Named, SpaceShortage, Step, StepKind, not_installed, renamed, script,

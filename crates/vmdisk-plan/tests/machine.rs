@@ -642,7 +642,8 @@ fn every_architecture_boots_its_disk_or_is_refused() {
         let planned = plan(&spec, &Facts::default(), &Target::default());
         let domain = planned.as_ref().map(|plan| &plan.domain).ok();
         let (firmware, cpu, acpi, memory) = match arch {
-            X86_64 | I686 | Ppc64 | Ppc64le | S390x => (None, None, None, 1),
+            X86_64 => (None, Some(CpuMode::Maximum), None, 1),
+            I686 | Ppc64 | Ppc64le | S390x => (None, None, None, 1),
             Aarch64 => (
                 Some(Firmware::Efi),
                 Some(CpuMode::Maximum),

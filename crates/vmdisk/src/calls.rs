@@ -240,9 +240,11 @@ pub fn plan(spec: &str, host: Option<&Host>, options: &CallOptions) -> Result<St
     let plan: Plan = vmdisk_plan::plan(&spec, facts, &target).map_err(CallError::new)?;
     let xml = write::planned_xml(&plan).ok();
     let qemu = QemuOptions { target };
-    let (domain, further) = write::planned_for_qemu(&plan);
-    let line = write::qemu_command_line(&domain, &qemu).ok();
-    let line = line.map(|line| write::CommandLine { further, ..line });
+    let line = write::planned_for_qemu(&plan).and_then(|(domain, further)| {
+        let line = write::qemu_command_line(&domain, &qemu)?;
+        Ok(write::CommandLine { further, ..line })
+    });
+    let line = line.ok();
     Ok(object(&[
         ("xml", json(&xml)),
         ("argv", json(&line.map(|line| line.argv()))),

@@ -119,6 +119,8 @@ mod paths;
 mod placeholders;
 #[cfg(feature = "plan")]
 pub mod plan;
+#[cfg(feature = "plan")]
+mod planned;
 #[cfg(feature = "redact")]
 pub mod redact;
 #[cfg(feature = "serde")]

@@ -14,7 +14,7 @@ pub use vmdisk_qemu::{
 };
 
 #[cfg(feature = "plan")]
-pub use crate::windows::{planned_for_qemu, planned_xml};
+pub use crate::planned::{planned_for_qemu, planned_xml};
 
 /// A whole libvirt `<domain>`. An x86 PC has ACPI unless it is switched off, as QEMU gives it to each: libvirt does so only if
 /// told, and refuses UEFI without it.

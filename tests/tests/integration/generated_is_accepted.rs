@@ -7,6 +7,8 @@
 mod acpi;
 #[path = "generated_is_accepted/boots.rs"]
 mod boots;
+#[path = "generated_is_accepted/devices.rs"]
+mod devices;
 #[path = "generated_is_accepted/exception.rs"]
 mod exception;
 #[path = "generated_is_accepted/libvirt.rs"]

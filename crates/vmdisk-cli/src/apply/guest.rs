@@ -1,15 +1,16 @@
 //! The guest of libvirt that is defined on the storage.
 
-use vmdisk::Document;
+use roxmltree::{Document, Node};
 use vmdisk::model::Domain;
 use vmdisk::plan::{Difference, Spec};
 
 use super::program;
+use crate::sanitize;
 
 /// A guest of libvirt that a run asked for.
 pub(super) enum Existing {
     Missing,
-    There(Box<Document>),
+    There(Box<vmdisk::Document>),
     /// libvirt does not say.
     Unknown(String),
 }
@@ -52,10 +53,11 @@ pub(super) fn state(spec: &Spec, name: &str, planned: &str) -> (&'static str, Op
         }
         Existing::There(existing) => existing,
     };
-    let differences = match vmdisk::read(planned) {
+    let mut differences = match vmdisk::read(planned) {
         Ok(planned) => spec.differences(planned.domain(), existing.domain()),
         Err(failure) => return ("unknown", Some(failure.message)),
     };
+    differences.extend(missing_devices(planned, &existing.text));
     if differences.is_empty() {
         return ("already-done", None);
     }
@@ -74,6 +76,64 @@ pub(super) fn state(spec: &Spec, name: &str, planned: &str) -> (&'static str, Op
             "the guest {name} exists and differs from the plan:{differences}"
         )),
     )
+}
+
+/// What a guest lacks to be reached, if its spec does not say that it lacks it.
+pub(super) fn lacks(spec: &Spec, name: &str) -> String {
+    let guest = spec.guest.as_ref();
+    let has_network = guest.is_some_and(|guest| guest.network.is_some());
+    let has_console = guest.is_some_and(|guest| guest.console.is_some());
+    let (lacking, keys) = match (has_network, has_console) {
+        (true, true) => return String::new(),
+        (false, true) => ("no network card", "network: default"),
+        (true, false) => ("no console", "console: serial"),
+        (false, false) => (
+            "no network card and no console",
+            "network: default, console: serial",
+        ),
+    };
+    let name = sanitize::line(name);
+    format!("the guest {name} has {lacking}: `guest: {{{keys}}}` adds what is missing\n")
+}
+
+/// The planned devices beside the disks that a guest lacks: libvirt adds attributes and elements to those that it has.
+fn missing_devices(planned: &str, existing: &str) -> Vec<Difference> {
+    let (Ok(planned), Ok(existing)) = (Document::parse(planned), Document::parse(existing)) else {
+        return Vec::new();
+    };
+    let (Some(planned), Some(existing)) = (devices(&planned), devices(&existing)) else {
+        return Vec::new();
+    };
+    let is_model =
+        |it: &Node<'_, '_>| ["disk", "controller"].map(|name| it.has_tag_name(name)) == [false; 2];
+    let others = planned.children().filter(Node::is_element).filter(is_model);
+    let is_missing = |it: &Node<'_, '_>| !existing.children().any(|other| has_all_of(other, *it));
+    let missing = others.filter(is_missing).map(|it| Difference {
+        key: format!("the device `{}`", it.tag_name().name()),
+        planned: it.document().input_text()[it.range()]
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" "),
+        existing: "missing or another one".to_owned(),
+    });
+    missing.collect()
+}
+
+fn devices<'a, 'input>(document: &'a Document<'input>) -> Option<Node<'a, 'input>> {
+    let mut all = document.root_element().children();
+    all.find(|it| it.has_tag_name("devices"))
+}
+
+/// True for an element that has the name, the attributes, the texts and the elements of another.
+fn has_all_of(one: Node<'_, '_>, other: Node<'_, '_>) -> bool {
+    let text = |it: Node<'_, '_>| it.text().unwrap_or_default().trim().to_owned();
+    let mut elements = other.children().filter(Node::is_element);
+    one.tag_name() == other.tag_name()
+        && (text(other).is_empty() || text(one) == text(other))
+        && other
+            .attributes()
+            .all(|it| one.attribute(it.name()) == Some(it.value()))
+        && elements.all(|it| one.children().any(|own| has_all_of(own, it)))
 }
 
 /// True if the guest runs, and has a file open.

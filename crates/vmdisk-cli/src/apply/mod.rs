@@ -89,6 +89,7 @@ pub(crate) fn run(args: &ApplyArgs, io: &mut Io<'_>, colors: Colors) -> Result<E
         is_defined = state != "planned";
         if !is_defined {
             report.reasons.extend(devices::in_use(&plan.domain));
+            io.say(&guest::lacks(&spec, &name));
         }
         report.reasons.extend(difference);
         report.guest = Some(Guest { name, state });

@@ -66,7 +66,7 @@ impl Check<'_> {
                     target: self.target.clone(),
                 };
                 let (domain, further) = match self.to {
-                    GenerateForm::Qemu => write::planned_for_qemu(plan),
+                    GenerateForm::Qemu => write::planned_for_qemu(plan).map_err(refused)?,
                     _ => (domain.clone(), Vec::new()),
                 };
                 let mut line = write::qemu_command_line(&domain, &options).map_err(refused)?;

@@ -48,7 +48,7 @@ pub(crate) fn guest(
             Some(command_line(domain, &options(target), form, qemu, &[])?)
         }
         GenerateForm::Qemu => {
-            let (mut domain, mut further) = write::planned_for_qemu(plan);
+            let (mut domain, mut further) = write::planned_for_qemu(plan).map_err(refused)?;
             let uefi = uefi(&domain, facts);
             let made = uefi.and_then(|(files, made)| {
                 further.extend(files);

@@ -305,6 +305,8 @@ fn the_guest_is_defined_once_and_one_that_differs_is_refused() {
     let (code, said, errors) = define();
     assert_eq!(code, Some(0), "{said}{errors}");
     assert!(said.ends_with("done: guest web1\ndone\n"), "{said}");
+    let lacks = "the guest web1 has no network card and no console: `guest: {network: default, console: serial}`";
+    assert!(errors.contains(lacks), "{errors}");
     assert!(place.read("defined.xml").contains("<name>web1</name>"));
     let (code, said, _) = define();
     assert_eq!(code, Some(0));
@@ -336,6 +338,14 @@ fn the_guest_is_defined_once_and_one_that_differs_is_refused() {
         ("memory: 8G", "memory is 2G, and the plan has 8G"),
         ("memory: 2G, vcpus: 16", "vcpus is 1, and the plan has 16"),
         ("memory: 2G, iothreads: 2", "iothreads is "),
+        (
+            "memory: 2G, cpu: maximum",
+            "cpu is host-passthrough, and the plan has maximum",
+        ),
+        (
+            "memory: 2G, network: default",
+            "the device `interface` is missing or another one",
+        ),
         (
             "memory: 2G, firmware: efi",
             "firmware is unset, and the plan has efi",

@@ -18,6 +18,7 @@ pub(super) const GUEST: &[(&str, DomainField)] = &[
     ("machine", DomainField::Machine),
     ("firmware", DomainField::Firmware),
     ("vcpus", DomainField::Vcpus),
+    ("cpu", DomainField::Cpu),
     ("memory", DomainField::Memory),
     ("iothreads", DomainField::IoThreads),
     ("hugepages", DomainField::HugePages),

@@ -3,7 +3,7 @@
 use vmdisk_model::{Domain, FieldPath};
 
 use crate::errors::ErrorList;
-use crate::spec::{GuestOs, SpecError, SpecPath};
+use crate::spec::{GuestDevices, GuestOs, SpecError, SpecPath};
 use crate::steps::Step;
 
 /// A planned guest, the reasons, and the creation of its storage.
@@ -13,6 +13,8 @@ pub struct Plan {
     pub domain: Domain,
     /// The operating system that the spec names; text around the disks depends on it.
     pub os: Option<GuestOs>,
+    /// The devices beside the disks.
+    pub devices: GuestDevices,
     /// Every requested or chosen option, in the order of the decisions.
     pub choices: Vec<Choice>,
     /// What has to be run to make the storage, in order; empty if all of it exists.

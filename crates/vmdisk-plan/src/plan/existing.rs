@@ -38,6 +38,7 @@ pub(super) fn as_asked(guest: &Domain) -> GuestSpec {
         machine: machine_of(guest),
         firmware: guest.firmware,
         vcpus: guest.vcpus,
+        cpu: guest.cpu,
         memory: guest.memory,
         ..GuestSpec::default()
     }

@@ -26,9 +26,15 @@ pub(crate) fn plan_machine(planner: &mut Planner<'_>) {
         drivers,
         firmware: _, // after the disks have names
         vcpus,
+        cpu,
         memory,
         iothreads: _,
         hugepages: _,
+        network,
+        console,
+        channel,
+        tpm,
+        rng,
     } = planner.spec.guest.clone().unwrap_or_default();
     planner.domain.uuid.clone_from(&uuid);
     planner.note_asked(at(DomainField::Uuid), "uuid", uuid);
@@ -42,6 +48,12 @@ pub(crate) fn plan_machine(planner: &mut Planner<'_>) {
     planner.domain.architecture = arch;
     planner.note_asked(at(DomainField::Os), "os", os);
     planner.note_asked(at(DomainField::Os), "drivers", drivers);
+    let devices = at(DomainField::Devices);
+    planner.note_asked(devices, "network", network.map(|it| it.to_string()));
+    planner.note_asked(devices, "console", console);
+    planner.note_asked(devices, "channel", channel);
+    planner.note_asked(devices, "tpm", tpm);
+    planner.note_asked(devices, "rng", rng);
     let arch = arch.unwrap_or(Architecture::X86_64);
     let machine = planner.decide(at(DomainField::Machine), "machine", machine, |planner| {
         choose_machine(planner, arch)
@@ -66,7 +78,7 @@ pub(crate) fn plan_machine(planner: &mut Planner<'_>) {
     planner.domain.vcpus = planner.decide(at(DomainField::Vcpus), "vcpus", vcpus, |_| {
         Some(Chosen::by_default(1, "the default of libvirt and QEMU"))
     });
-    plan_cpu(planner);
+    plan_cpu(planner, cpu);
     // QEMU: "ram_size must be greater than 1G".
     let is_loongarch = arch == Architecture::Loongarch64;
     planner.domain.memory = planner.decide(at(DomainField::Memory), "memory", memory, |_| {
@@ -96,18 +108,32 @@ fn refuse_machine(planner: &mut Planner<'_>, arch: Architecture, machine: &Machi
     }
 }
 
-/// Decides the CPU of 64-bit Arm: the default of `virt` is a Cortex-A15, which has 32 bits.
-fn plan_cpu(planner: &mut Planner<'_>) {
-    if planner.domain.architecture != Some(Architecture::Aarch64) || planner.existing.is_there() {
-        return;
-    }
-    let (cpu, reason) = match planner.domain.domain_type {
-        Some(DomainType::Qemu) => (CpuMode::Maximum, "the default of the machine has 32 bits"),
-        _ => (CpuMode::Host, "KVM runs the CPU of the host"),
-    };
-    planner.domain.cpu = planner.decide(at(DomainField::Vcpus), "cpu", None, |_| {
-        Some(Chosen::by_default(cpu, reason))
+/// Decides the virtual CPU. The default of x86 is one of 2003, on which systems that need x86-64-v2 do not start, and that
+/// of Arm's `virt` has 32 bits.
+fn plan_cpu(planner: &mut Planner<'_>, asked: Option<CpuMode>) {
+    let has_default = matches!(
+        planner.domain.architecture,
+        Some(Architecture::X86_64 | Architecture::Aarch64)
+    );
+    let is_emulated = planner.domain.domain_type == Some(DomainType::Qemu);
+    planner.domain.cpu = planner.decide(at(DomainField::Cpu), "cpu", asked, |planner| {
+        let (cpu, reason) = match is_emulated {
+            true => (
+                CpuMode::Maximum,
+                "the machine's own lacks what systems need",
+            ),
+            false => (CpuMode::Host, "KVM runs the CPU of the host"),
+        };
+        (has_default && !planner.existing.is_there()).then(|| Chosen::by_default(cpu, reason))
     });
+    let needs_kvm = planner.domain.cpu == Some(CpuMode::Host) && !planner.existing.is_there();
+    if is_emulated && needs_kvm {
+        let at = SpecPath::default().key("guest").key("cpu");
+        planner.refuse(
+            at,
+            "the CPU of the host needs KVM, and this guest is emulated",
+        );
+    }
 }
 
 /// True for a guest whose machine boots a disk only with UEFI: it has no firmware of its own that does.

@@ -10,7 +10,7 @@ use super::choice::{Choice, ChoiceSource, Chosen, Plan, PlanError, PlanErrors, R
 use super::existing::Existing;
 use super::host::Host;
 use super::nocow::Nocow;
-use crate::spec::{Spec, SpecPath};
+use crate::spec::{GuestDevices, Spec, SpecPath};
 use crate::steps::Step;
 
 /// The state of planning.
@@ -88,6 +88,11 @@ impl<'a> Planner<'a> {
         Ok(Plan {
             domain,
             os: spec.guest.as_ref().and_then(|guest| guest.os),
+            devices: spec
+                .guest
+                .as_ref()
+                .map(GuestDevices::of)
+                .unwrap_or_default(),
             choices,
             steps: groundwork,
         })

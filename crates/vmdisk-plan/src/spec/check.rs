@@ -58,9 +58,15 @@ fn check_guest(guest: &GuestSpec, at: &SpecPath, faults: &mut Faults) {
         machine,
         firmware: _,
         vcpus,
+        cpu: _, // with the chosen type
         memory,
         iothreads,
         hugepages,
+        network: _,
+        console: _,
+        channel: _,
+        tpm: _,
+        rng: _,
     } = guest;
     if let Some(name) = name {
         // libvirt makes file names of it.

@@ -2,8 +2,9 @@
 
 use serde_json::{Value as Schema, json};
 use vmdisk_document::Value;
-use vmdisk_model::{Architecture, Bytes, DomainType, Firmware, IoThread, Polling};
+use vmdisk_model::{Architecture, Bytes, CpuMode, DomainType, Firmware, IoThread, Polling};
 
+use super::guest_devices::{GuestChannel, GuestConsole, GuestNetwork};
 use super::section::{Reader, SpecValue, section};
 use super::value::spec_words;
 
@@ -30,6 +31,8 @@ section! {
         firmware: Option<Firmware> = "firmware",
         /// Number of vCPUs; default 1.
         vcpus: Option<u32> = "vcpus",
+        /// Virtual CPU; default for x86_64 and aarch64: `host-passthrough` with KVM, and `maximum` (libvirt 7.1) without.
+        cpu: Option<CpuMode> = "cpu",
         /// Memory; default 1 GiB.
         memory: Option<Bytes> = "memory",
         /// Number of iothreads (event-loop threads), `auto` for as many as the disks need, or a list with the options of
@@ -37,6 +40,16 @@ section! {
         iothreads: Option<IoThreadCount> = "iothreads",
         /// Huge pages: `true` for the host's default size, or a size; default `false`.
         hugepages: Option<HugePagesSpec> = "hugepages",
+        /// Network card: `none`, a network of libvirt such as `default`, or `bridge:NAME`; default `none`.
+        network: Option<GuestNetwork> = "network",
+        /// Console; default: none.
+        console: Option<GuestConsole> = "console",
+        /// Channel to a program in the guest; default: none.
+        channel: Option<GuestChannel> = "channel",
+        /// TPM 2.0, which libvirt emulates with `swtpm`; default `false`.
+        tpm: Option<bool> = "tpm",
+        /// Device with the host's random numbers; default `false`.
+        rng: Option<bool> = "rng",
     }
 }
 

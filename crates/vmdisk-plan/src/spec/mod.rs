@@ -16,6 +16,7 @@ mod encryption;
 mod error;
 mod faults;
 mod guest;
+mod guest_devices;
 mod iotune;
 mod limits;
 mod network;
@@ -51,6 +52,7 @@ pub use error::{SpecError, SpecErrors, SpecPlace};
 pub use guest::{
     GuestDrivers, GuestOs, GuestSpec, GuestType, HugePagesSpec, IoThreadCount, IoThreadOptions,
 };
+pub use guest_devices::{GuestChannel, GuestConsole, GuestDevices, GuestNetwork};
 pub use iotune::IotuneSpec;
 pub use network::{
     AuthenticationSpec, NetworkHostSpec, NetworkIdentitySpec, NetworkSpec, SecretSpec,

@@ -104,8 +104,8 @@ fn guest_of(domain: &Domain, report: &mut DroppedFields) -> GuestSpec {
         memory,
         memory_backing,
         firmware,
+        cpu,
         // In `report_dropped`.
-        cpu: _,
         acpi: _,
         boot_devices: _,
         blkiotune: _,
@@ -141,9 +141,16 @@ fn guest_of(domain: &Domain, report: &mut DroppedFields) -> GuestSpec {
         machine: machine_of(domain),
         firmware: *firmware,
         vcpus: *vcpus,
+        cpu: *cpu,
         memory: *memory,
         iothreads: iothreads_of(domain, report),
         hugepages,
+        // Devices that the model does not have.
+        network: None,
+        console: None,
+        channel: None,
+        tpm: None,
+        rng: None,
     }
 }
 
@@ -175,11 +182,6 @@ fn report_dropped(domain: &Domain, report: &mut DroppedFields) {
             DomainField::Machine,
             domain.acpi == Some(Switch::Off),
             "ACPI, which is switched off,",
-        ),
-        (
-            DomainField::Cpu,
-            domain.cpu.is_some(),
-            "the mode of the virtual CPU",
         ),
         (
             DomainField::Blkiotune,

@@ -3,8 +3,8 @@
 use serde_json::{Value as Schema, json};
 use vmdisk_document::Value;
 use vmdisk_model::{
-    AioMode, Architecture, Bytes, CacheMode, DetectZeroes, Discard, ErrorPolicy, Firmware, Format,
-    Preallocation, Qcow2Preallocation, ReadErrorPolicy, VolumeMode,
+    AioMode, Architecture, Bytes, CacheMode, CpuMode, DetectZeroes, Discard, ErrorPolicy, Firmware,
+    Format, Preallocation, Qcow2Preallocation, ReadErrorPolicy, VolumeMode,
 };
 
 use super::node::describe;
@@ -253,6 +253,7 @@ model_words!(
     AioMode,
     Architecture,
     CacheMode,
+    CpuMode,
     DetectZeroes,
     Discard,
     ErrorPolicy,

@@ -8,8 +8,8 @@ pub(crate) mod real;
 use proptest::option::weighted;
 use proptest::prelude::*;
 use vmdisk_model::{
-    AioMode, Architecture, Bytes, CacheMode, DetectZeroes, Discard, ErrorPolicy, Firmware, Format,
-    NetworkProtocol, Preallocation, Qcow2Preallocation, ReadErrorPolicy,
+    AioMode, Architecture, Bytes, CacheMode, CpuMode, DetectZeroes, Discard, ErrorPolicy, Firmware,
+    Format, NetworkProtocol, Preallocation, Qcow2Preallocation, ReadErrorPolicy,
 };
 use vmdisk_plan::*;
 
@@ -619,14 +619,19 @@ pub(crate) fn guest() -> impl Strategy<Value = GuestSpec> {
                 Just(HugePagesSpec::Size(Bytes(2 << 20)))
             ],
         ),
-        (any::<bool>(), weighted(0.3, word(Firmware::ALL))),
+        (
+            any::<bool>(),
+            weighted(0.3, word(Firmware::ALL)),
+            weighted(0.3, word(CpuMode::ALL)),
+        ),
     )
         .prop_map(
             |(name, guest_type, arch, machine, vcpus, memory, iothreads, hugepages, others)| {
-                let (uuid, firmware) = others;
+                let (uuid, firmware, cpu) = others;
+                // The CPU of the host needs KVM, which no spec without a type is sure of.
+                let is_kvm = guest_type == Some(GuestType::Kvm);
+                let cpu = cpu.filter(|cpu| is_kvm || *cpu == CpuMode::Maximum);
                 GuestSpec {
-                    os: None,
-                    drivers: None,
                     name,
                     uuid: uuid.then(|| "01234567-89ab-cdef-0123-456789abcdef".to_owned()),
                     guest_type,
@@ -634,9 +639,11 @@ pub(crate) fn guest() -> impl Strategy<Value = GuestSpec> {
                     machine: machine.map(str::to_owned),
                     firmware,
                     vcpus,
+                    cpu,
                     memory,
                     iothreads,
                     hugepages,
+                    ..GuestSpec::default()
                 }
             },
         )

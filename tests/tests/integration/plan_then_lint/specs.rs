@@ -410,12 +410,7 @@ fn guest() -> BoxedStrategy<GuestSpec> {
     )
         .prop_map(
             |(guest_type, machine, vcpus, memory, iothreads, hugepages)| GuestSpec {
-                os: None,
-                drivers: None,
-                name: None,
-                uuid: None,
                 guest_type,
-                arch: None,
                 machine: machine.map(str::to_owned),
                 // Not drawn: another draw would shift all that follow.
                 firmware: vcpus.zip(memory).map(|(vcpus, _)| {
@@ -429,6 +424,7 @@ fn guest() -> BoxedStrategy<GuestSpec> {
                 memory,
                 iothreads,
                 hugepages,
+                ..GuestSpec::default()
             },
         )
         .boxed()
