@@ -31,7 +31,8 @@ fn generated(image: &Path, machine: &str) -> String {
         image.display()
     );
     let xml = generate(&spec, &installed(), &[]).unwrap();
-    xml.replace("type='kvm'", "type='qemu'")
+    let xml = xml.replace("type='kvm'", "type='qemu'");
+    xml.replace("'host-passthrough'", "'maximum'")
 }
 
 /// The words of the command lines with which a libvirt would start guests.
