@@ -340,6 +340,8 @@ capabilities! {
     LibvirtRotationRate = "libvirt-rotation-rate", Libvirt (7, 3, 0), Probe::Trial, "libvirt formatdomain";
     /// `<transient/>` disks on QEMU.
     LibvirtTransient = "libvirt-transient", Libvirt (6, 9, 0), Probe::Trial, "libvirt formatdomain";
+    /// `<cpu mode='maximum'/>`.
+    LibvirtCpuMaximum = "libvirt-cpu-maximum", Libvirt (7, 1, 0), Probe::Trial, "libvirt formatdomain";
     /// `<throttlefilters>`.
     LibvirtThrottleFilters = "libvirt-throttle-filters", Libvirt (11, 2, 0), Probe::Trial, "libvirt formatdomain";
     /// CD drives on USB are real CD drives, not disks with the contents of a CD.

@@ -669,6 +669,29 @@ fn every_architecture_boots_its_disk_or_is_refused() {
 }
 
 #[test]
+fn a_pc_has_the_cpu_of_the_host_or_the_best_that_libvirt_can_ask_for() {
+    let cpu = |guest: &str, target: &str| {
+        let text = format!("version: 1\nguest: {{{guest}}}\ndisks:\n- raw: {{path: /a}}\n");
+        let spec = Spec::from_yaml(&text).unwrap();
+        let target = target.parse().unwrap_or_default();
+        let planned = plan(&spec, &Facts::default(), &target);
+        planned.map(|plan| plan.domain.cpu).ok()
+    };
+    assert_eq!(cpu("type: kvm", "libvirt=6.0"), Some(Some(CpuMode::Host)));
+    assert_eq!(
+        cpu("type: qemu", "libvirt=7.1"),
+        Some(Some(CpuMode::Maximum))
+    );
+    assert_eq!(cpu("type: qemu", "libvirt=7.0"), Some(None));
+    assert_eq!(
+        cpu("type: qemu, cpu: maximum", ""),
+        Some(Some(CpuMode::Maximum))
+    );
+    assert_eq!(cpu("type: qemu, cpu: host-passthrough", ""), None);
+    assert_eq!(cpu("arch: i686", ""), Some(None));
+}
+
+#[test]
 fn a_virt_machine_gets_the_usb_controller_that_its_disks_need() {
     let usb = |guest: &str, bus: &str| {
         let text = format!(

@@ -3,7 +3,7 @@
 use vmdisk_facts::{Capability, Probe};
 use vmdisk_fields::{Phrase, phrase};
 use vmdisk_model::{
-    BackendSource, ControllerField, DiskField, Domain, DomainField, EncryptionEngine,
+    BackendSource, ControllerField, CpuMode, DiskField, Domain, DomainField, EncryptionEngine,
     EncryptionFormat, FieldPath, Fields, Image, ImageField, IoThreadField, MemorySource,
     NetworkProtocol, NetworkSource, TargetBus,
 };
@@ -150,6 +150,7 @@ features! {
     LibvirtDataStore: Text("has an external data file"), Ignored, InImage(ImageField::DataFile), OTHER_STORAGE;
     LibvirtSlices: Text("is a slice of its file"), Ignored, InImage(ImageField::Slice), OTHER_STORAGE;
     LibvirtStatistics: Text("collects statistics over intervals"), Ignored, Other(statistics), REMOVE;
+    LibvirtCpuMaximum: Text("has the virtual CPU `maximum`"), Refused, Other(maximum_cpu), "use another mode";
     LibvirtThrottleFilters: Text("is limited by throttle groups"), Ignored, Disk(DiskField::ThrottleFilters), REMOVE;
 }
 
@@ -249,6 +250,12 @@ fn memfd(domain: &Domain) -> Vec<FieldPath> {
     let is_memfd = domain.memory_backing.source == Some(MemorySource::Memfd);
     let at = FieldPath::Domain(DomainField::MemorySource);
     is_memfd.then_some(at).into_iter().collect()
+}
+
+fn maximum_cpu(domain: &Domain) -> Vec<FieldPath> {
+    let is_maximum = domain.cpu == Some(CpuMode::Maximum);
+    let at = FieldPath::Domain(DomainField::Cpu);
+    is_maximum.then_some(at).into_iter().collect()
 }
 
 fn ssh_identity(domain: &Domain) -> Vec<FieldPath> {

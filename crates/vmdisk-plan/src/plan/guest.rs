@@ -1,6 +1,6 @@
 //! The machine around the disks.
 
-use vmdisk_facts::{Fact, Target};
+use vmdisk_facts::{Capability, Fact, Target};
 use vmdisk_model::{
     Architecture, BackendSource, Board, Bytes, CpuMode, Domain, DomainField, DomainType, FieldPath,
     Firmware, HugePages, MachineType, MemoryAccess, MemorySource, Protocol, Switch,
@@ -111,11 +111,17 @@ fn refuse_machine(planner: &mut Planner<'_>, arch: Architecture, machine: &Machi
 /// Decides the virtual CPU. The default of x86 is one of 2003, on which systems that need x86-64-v2 do not start, and that
 /// of Arm's `virt` has 32 bits.
 fn plan_cpu(planner: &mut Planner<'_>, asked: Option<CpuMode>) {
-    let has_default = matches!(
-        planner.domain.architecture,
-        Some(Architecture::X86_64 | Architecture::Aarch64)
-    );
     let is_emulated = planner.domain.domain_type == Some(DomainType::Qemu);
+    let has_maximum = !planner
+        .host
+        .target
+        .can(Capability::LibvirtCpuMaximum)
+        .is_no();
+    let has_default = match planner.domain.architecture {
+        Some(Architecture::X86_64) => has_maximum || !is_emulated,
+        Some(Architecture::Aarch64) => true,
+        _ => false,
+    };
     planner.domain.cpu = planner.decide(at(DomainField::Cpu), "cpu", asked, |planner| {
         let (cpu, reason) = match is_emulated {
             true => (
