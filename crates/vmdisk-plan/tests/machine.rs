@@ -692,6 +692,34 @@ fn a_pc_has_the_cpu_of_the_host_or_the_best_that_libvirt_can_ask_for() {
 }
 
 #[test]
+fn the_network_of_a_guest_is_a_name_a_bridge_or_none() {
+    let devices = |guest: &str| {
+        let text = format!("version: 1\nguest: {{{guest}}}\ndisks:\n- raw: {{path: /a}}\n");
+        let spec = Spec::from_yaml(&text).ok()?;
+        assert_eq!(Spec::from_yaml(&spec.to_yaml()).unwrap(), spec);
+        let planned = plan(&spec, &Facts::default(), &Target::default());
+        Some(planned.unwrap().devices)
+    };
+    let network = |text: &str| devices(&format!("network: '{text}'")).map(|it| it.network);
+    let named = |name: &str| Some(Some(GuestNetwork::Network(name.to_owned())));
+    assert_eq!(network("none"), Some(None));
+    assert_eq!(network("default"), named("default"));
+    let bridge = GuestNetwork::Bridge("br-0.1".to_owned());
+    assert_eq!(network("bridge:br-0.1"), Some(Some(bridge)));
+    for refused in ["", "a b", "bridge:", "bridge:a'b", "x/y"] {
+        assert_eq!(network(refused), None, "{refused}");
+    }
+    let all = devices("console: display, channel: agent, tpm: true, rng: true").unwrap();
+    assert_eq!(all.console, Some(GuestConsole::Display));
+    assert_eq!(all.channel, Some(GuestChannel::Agent));
+    assert!(all.tpm && all.rng && all.network.is_none());
+    assert_eq!(
+        devices("tpm: false, rng: false"),
+        Some(GuestDevices::default())
+    );
+}
+
+#[test]
 fn a_virt_machine_gets_the_usb_controller_that_its_disks_need() {
     let usb = |guest: &str, bus: &str| {
         let text = format!(
