@@ -10,7 +10,7 @@ use super::choice::{Choice, ChoiceSource, Chosen, Plan, PlanError, PlanErrors, R
 use super::existing::Existing;
 use super::host::Host;
 use super::nocow::Nocow;
-use crate::spec::{GuestDevices, Spec, SpecPath};
+use crate::spec::{GuestSpec, Spec, SpecPath};
 use crate::steps::Step;
 
 /// The state of planning.
@@ -91,7 +91,7 @@ impl<'a> Planner<'a> {
             devices: spec
                 .guest
                 .as_ref()
-                .map(GuestDevices::of)
+                .map(GuestSpec::devices)
                 .unwrap_or_default(),
             choices,
             steps: groundwork,

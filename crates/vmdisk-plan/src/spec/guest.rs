@@ -4,7 +4,7 @@ use serde_json::{Value as Schema, json};
 use vmdisk_document::Value;
 use vmdisk_model::{Architecture, Bytes, CpuMode, DomainType, Firmware, IoThread, Polling};
 
-use super::guest_devices::{GuestChannel, GuestConsole, GuestNetwork};
+use super::guest_devices::{GuestChannel, GuestConsole, GuestDevices, GuestNetwork};
 use super::section::{Reader, SpecValue, section};
 use super::value::spec_words;
 
@@ -50,6 +50,20 @@ section! {
         tpm: Option<bool> = "tpm",
         /// Device with the host's random numbers; default `false`.
         rng: Option<bool> = "rng",
+    }
+}
+
+impl GuestSpec {
+    /// The devices beside the disks.
+    pub(crate) fn devices(&self) -> GuestDevices {
+        let network = self.network.clone();
+        GuestDevices {
+            network: network.filter(|it| *it != GuestNetwork::None),
+            console: self.console,
+            channel: self.channel,
+            tpm: self.tpm == Some(true),
+            rng: self.rng == Some(true),
+        }
     }
 }
 

@@ -5,7 +5,6 @@ use std::fmt;
 use serde_json::{Value as Schema, json};
 use vmdisk_document::Value;
 
-use super::guest::GuestSpec;
 use super::section::{Reader, SpecValue};
 use super::value::spec_words;
 
@@ -90,17 +89,4 @@ pub struct GuestDevices {
     pub tpm: bool,
     /// The host's random numbers.
     pub rng: bool,
-}
-
-impl GuestDevices {
-    pub(crate) fn of(guest: &GuestSpec) -> Self {
-        let network = guest.network.clone();
-        GuestDevices {
-            network: network.filter(|it| *it != GuestNetwork::None),
-            console: guest.console,
-            channel: guest.channel,
-            tpm: guest.tpm == Some(true),
-            rng: guest.rng == Some(true),
-        }
-    }
 }
