@@ -4,7 +4,7 @@
 //! emulates a TPM, and no place for the socket of a channel.
 
 use vmdisk_libvirt::{Unwritable, read};
-use vmdisk_model::{Architecture, CpuMode, Domain, DomainField, FieldPath, TargetBus};
+use vmdisk_model::{Board, CpuMode, Domain, DomainField, FieldPath, TargetBus};
 use vmdisk_plan::{ChoiceSource, GuestConsole, GuestDevices, GuestNetwork, Plan};
 use vmdisk_qemu::{WriteProblem, WriteProblems};
 
@@ -16,10 +16,9 @@ fn network_model(plan: &Plan) -> &'static str {
     let is_virtio = |bus| matches!(bus, TargetBus::Virtio | TargetBus::Scsi);
     let mut disks = plan.domain.disks.iter();
     let has_virtio = disks.any(|disk| is_virtio(disk.frontend.effective_bus()));
-    let machine = plan.domain.machine.as_ref();
-    match machine {
+    match plan.domain.board() {
         _ if !is_windows(plan) || has_virtio => "virtio",
-        Some(machine) if machine.0.contains("q35") => "e1000e",
+        Board::Q35 => "e1000e",
         _ => "e1000",
     }
 }
@@ -94,11 +93,12 @@ pub fn planned_xml(plan: &Plan) -> Result<String, Unwritable> {
 pub fn planned_for_qemu(plan: &Plan) -> Result<(Domain, Vec<String>), WriteProblems> {
     let mut domain = plan.domain.clone();
     domain.boot_from_first_disk();
-    let chosen = |it: &&vmdisk_plan::Choice| {
-        it.at == FieldPath::Domain(DomainField::Cpu) && it.source != ChoiceSource::Asked
-    };
+    let is_chosen = plan
+        .choices
+        .iter()
+        .any(|it| it.at == FieldPath::Domain(DomainField::Cpu) && it.source != ChoiceSource::Asked);
     // With KVM it is the host's, too, and it starts without.
-    if domain.cpu == Some(CpuMode::Host) && plan.choices.iter().find(chosen).is_some() {
+    if domain.cpu == Some(CpuMode::Host) && is_chosen {
         domain.cpu = Some(CpuMode::Maximum);
     }
     let mut words = devices(plan)?;
@@ -125,8 +125,8 @@ fn devices(plan: &Plan) -> Result<Vec<String>, WriteProblems> {
     } = &plan.devices;
     let mut words: Vec<String> = Vec::new();
     let mut add = |option: &str, value: String| words.extend([option.to_owned(), value]);
-    let transport = match plan.domain.architecture {
-        Some(Architecture::S390x) => "ccw",
+    let transport = match plan.domain.board() {
+        Board::Ccw => "ccw",
         _ => "pci",
     };
     let model = match network_model(plan) {
