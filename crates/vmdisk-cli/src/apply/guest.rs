@@ -57,7 +57,13 @@ pub(super) fn state(spec: &Spec, name: &str, planned: &str) -> (&'static str, Op
         Ok(planned) => spec.differences(planned.domain(), existing.domain()),
         Err(failure) => return ("unknown", Some(failure.message)),
     };
-    differences.extend(missing_devices(planned, &existing.text));
+    match missing_devices(planned, &existing.text) {
+        Ok(missing) => differences.extend(missing),
+        Err(why) => {
+            let why = format!("the devices of the guest {name} cannot be compared: {why}");
+            return ("unknown", Some(why));
+        }
+    }
     if differences.is_empty() {
         return ("already-done", None);
     }
@@ -97,17 +103,13 @@ pub(super) fn lacks(spec: &Spec, name: &str) -> String {
 }
 
 /// The planned devices beside the disks that a guest lacks: libvirt adds attributes and elements to those that it has.
-fn missing_devices(planned: &str, existing: &str) -> Vec<Difference> {
-    let (Ok(planned), Ok(existing)) = (Document::parse(planned), Document::parse(existing)) else {
-        return Vec::new();
-    };
-    let (Some(planned), Some(existing)) = (devices(&planned), devices(&existing)) else {
-        return Vec::new();
-    };
+fn missing_devices(planned: &str, existing: &str) -> Result<Vec<Difference>, roxmltree::Error> {
+    let (planned, existing) = (Document::parse(planned)?, Document::parse(existing)?);
+    let (planned, existing) = (devices(&planned), devices(&existing));
     let is_model =
         |it: &Node<'_, '_>| ["disk", "controller"].map(|name| it.has_tag_name(name)) == [false; 2];
-    let others = planned.children().filter(Node::is_element).filter(is_model);
-    let is_missing = |it: &Node<'_, '_>| !existing.children().any(|other| has_all_of(other, *it));
+    let others = planned.filter(Node::is_element).filter(is_model);
+    let is_missing = |it: &Node<'_, '_>| !existing.clone().any(|other| has_all_of(other, *it));
     let missing = others.filter(is_missing).map(|it| Difference {
         key: format!("the device `{}`", it.tag_name().name()),
         planned: it.document().input_text()[it.range()]
@@ -116,12 +118,15 @@ fn missing_devices(planned: &str, existing: &str) -> Vec<Difference> {
             .join(" "),
         existing: "missing or another one".to_owned(),
     });
-    missing.collect()
+    Ok(missing.collect())
 }
 
-fn devices<'a, 'input>(document: &'a Document<'input>) -> Option<Node<'a, 'input>> {
-    let mut all = document.root_element().children();
-    all.find(|it| it.has_tag_name("devices"))
+fn devices<'a, 'input>(
+    document: &'a Document<'input>,
+) -> impl Iterator<Item = Node<'a, 'input>> + Clone {
+    let all = document.root_element().children();
+    all.filter(|it| it.has_tag_name("devices"))
+        .flat_map(|it| it.children())
 }
 
 /// True for an element that has the name, the attributes, the texts and the elements of another.
