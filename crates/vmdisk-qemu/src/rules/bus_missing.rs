@@ -14,9 +14,11 @@ line_rule! {
     ///
     /// ## What it reports
     /// Reports disk devices on a command line without their controller: SCSI disks without a SCSI controller, USB disks
-    /// without a USB controller, NVMe namespaces without `nvme`, and floppies on q35 without `isa-fdc`. It also reports
+    /// without a USB controller, NVMe namespaces without `nvme`, floppies on q35 without `isa-fdc`, and IDE disks on
+    /// `virt`, `microvm`, `pseries` and IBM Z, which have no IDE controller. It also reports
     /// virtio devices with the wrong transport, a `bus` that no device provides (`pcie.0` on `pc`, or `scsi0` instead of
-    /// `scsi0.0`), a bus whose controller is written after the device, a bus of another kind, `-drive if=scsi` and `if=sd` on a PC, and `-drive if=virtio` on `microvm`.
+    /// `scsi0.0`), a bus whose controller is written after the device, a bus of another kind, `-drive if=scsi` and `if=sd` on a PC, `-drive if=virtio` on `microvm`,
+    /// and `-drive if=ide`, `if=scsi`, `if=sd` and `if=floppy` on machines without such a controller.
     /// It checks nothing if a `-readconfig` file is not available or a word of a script is unknown, because they may contain
     /// the controller.
     ///
@@ -47,6 +49,16 @@ line_rule! {
     /// qemu-system-x86_64 -nodefaults -drive file=/srv/a.img,format=raw,if=scsi
     /// ```
     ///
+    /// `virt` and `microvm` have no IDE controller:
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine microvm \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device ide-hd,drive=f0,id=hda
+    /// ```
+    /// ```args,reported
+    /// qemu-system-aarch64 -nodefaults -machine virt -drive file=/srv/a.img,format=raw,if=ide
+    /// ```
+    ///
     /// QEMU creates devices in the order of the options:
     /// ```args,reported
     /// qemu-system-x86_64 -nodefaults -machine q35 \
@@ -68,6 +80,20 @@ line_rule! {
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
     ///   -device virtio-blk-device,drive=f0,id=vda
     /// ```
+    /// ```args,reported,hidden
+    /// qemu-system-x86_64 -nodefaults -machine microvm -drive file=/srv/a.img,format=raw,if=scsi
+    /// ```
+    /// ```args,reported,hidden
+    /// qemu-system-x86_64 -nodefaults -machine microvm \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device ide-hd,drive=f0,id=hda,bus=ide.0
+    /// ```
+    /// AHCI makes an IDE bus:
+    /// ```args,not-reported
+    /// qemu-system-aarch64 -machine virt \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device ahci -device ide-hd,drive=f0,id=hda,bus=ide.0
+    /// ```
     /// Other Arm boards have a PCI bus, too:
     /// ```args,not-reported
     /// qemu-system-arm -machine versatilepb \
@@ -81,6 +107,8 @@ line_rule! {
     evidence: &[
         Evidence::refused_by_qemu("No 'SCSI' bus found for device 'scsi-hd'", "softmmu/qdev-monitor.c, qdev_device_add"),
         Evidence::refused_by_qemu("Bus 'scsi0.0' not found", "softmmu/qdev-monitor.c, qbus_find"),
+        Evidence::refused_by_qemu("No 'IDE' bus found for device 'ide-hd'", "softmmu/qdev-monitor.c, qdev_device_add"),
+        Evidence::refused_by_qemu("machine type does not support if=ide,bus=0,unit=0", "blockdev.c, drive_check_orphaned"),
     ],
     check: Text(check),
 }
@@ -119,13 +147,54 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
     check_interfaces(line, report, &present);
 }
 
+const USE_MMIO: &str =
+    "use if=none with an id, and add -device virtio-blk-device with drive set to the id";
+
 const NO_SD: &str = "if=sd: a PC has no slot for an SD card";
+
+/// Devices with an IDE bus.
+const IDE_CONTROLLERS: [&str; 8] = [
+    "ahci",
+    "ich9-ahci",
+    "piix3-ide",
+    "piix4-ide",
+    "isa-ide",
+    "via-ide",
+    "cmd646-ide",
+    "sii3112",
+];
+
+/// True for boards without an IDE controller.
+const fn has_no_ide(board: Board) -> bool {
+    matches!(
+        board,
+        Board::PcieVirt | Board::Microvm | Board::Pseries | Board::Ccw
+    )
+}
+
+/// True if the guest has no IDE bus.
+fn lacks_ide(line: &Line<'_>, present: &Present<'_>) -> bool {
+    let is_added = IDE_CONTROLLERS
+        .iter()
+        .any(|it| present.drivers.contains(it));
+    has_no_ide(line.board()) && line.has_machine() && !is_added
+}
+
+/// True for interfaces of `-drive` that need a controller which these boards do not have.
+const fn is_orphan(board: Board, interface: &str) -> bool {
+    match interface.as_bytes() {
+        b"ide" => has_no_ide(board),
+        b"scsi" | b"sd" | b"floppy" => matches!(board, Board::PcieVirt | Board::Microvm),
+        _ => false,
+    }
+}
 
 /// Interfaces of `-drive` that need a controller which the machine does not have.
 fn check_interfaces(line: &Line<'_>, report: &mut Report, present: &Present<'_>) {
-    let is_pc = matches!(line.board(), Board::Q35 | Board::I440fx);
-    let has_no_pci = line.board() == Board::Microvm && !present.has_pcie;
-    if !is_pc && !has_no_pci || !line.has_machine() {
+    let board = line.board();
+    let is_pc = matches!(board, Board::Q35 | Board::I440fx);
+    let has_no_pci = board == Board::Microvm && !present.has_pcie;
+    if !line.has_machine() {
         return;
     }
     for (option, drive) in line.index.of_name("drive") {
@@ -134,14 +203,22 @@ fn check_interfaces(line: &Line<'_>, report: &mut Report, present: &Present<'_>)
         };
         let (message, help) = match interface.value.as_str() {
             "virtio" if has_no_pci => (
-                "if=virtio: microvm has no PCI bus without pcie=on",
-                "use if=none with an id, and add -device virtio-blk-device with drive set to the id",
+                "if=virtio: microvm has no PCI bus without pcie=on".to_owned(),
+                USE_MMIO,
             ),
             "scsi" if is_pc => (
-                "if=scsi: a PC has no built-in SCSI controller",
+                "if=scsi: a PC has no built-in SCSI controller".to_owned(),
                 "use if=none, and add -device virtio-scsi-pci and -device scsi-hd",
             ),
-            "sd" if is_pc => (NO_SD, "write if=virtio"),
+            "sd" if is_pc => (NO_SD.to_owned(), "write if=virtio"),
+            word if is_orphan(board, word) => (
+                format!("if={word}: {} has no controller for it", board.name()),
+                if has_no_pci {
+                    USE_MMIO
+                } else {
+                    "write if=virtio"
+                },
+            ),
             _ => continue,
         };
         line.refuse(report, option, interface.span, message, help);
@@ -195,6 +272,15 @@ fn check_bus(
         {
             ("a USB", "add -device qemu-xhci before it")
         }
+        "ide-hd" | "ide-cd" | "ide-drive" if lacks_ide(line, present) => (
+            "an IDE",
+            match (line.board(), driver) {
+                (_, "ide-cd") => "use scsi-cd with a virtio-scsi controller",
+                (Board::Ccw, _) => "use virtio-blk-ccw",
+                (Board::Microvm, _) if !present.has_pcie => "use virtio-blk-device",
+                _ => "use virtio-blk-pci, or add -device ahci before it",
+            },
+        ),
         "nvme-ns" if !present.drivers.contains("nvme") => (
             "an NVMe",
             "add -device nvme,serial=… before it, and use its id as the bus",
@@ -284,7 +370,9 @@ fn mistake_in_given_name(
     let (owner, number) = name.rsplit_once('.').unwrap_or((name, ""));
     let is_pc = matches!(line.board(), Board::Q35 | Board::I440fx) && line.has_machine();
     let Some(kind) = BusKind::of_name(owner).filter(|_| is_pc) else {
-        return (!BUILT_IN.contains(&owner)).then_some(None);
+        let is_built_in =
+            BUILT_IN.contains(&owner) && !(owner == "ide" && lacks_ide(line, present));
+        return (!is_built_in).then_some(None);
     };
     let root = line.board().root_bus().unwrap_or_default();
     let is_present = match kind {

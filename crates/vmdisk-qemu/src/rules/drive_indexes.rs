@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use vmdisk_source::Span;
 
 use super::line::Line;
+use crate::interface::DefaultInterface;
 use crate::members::Members;
 use crate::syntax::value::number_of;
 use vmdisk_model::Board;
@@ -33,29 +34,25 @@ const SHORT: [(&str, Option<&str>, u64); 9] = [
     ("sd", Some("sd"), 0),
 ];
 
-/// The drives of the command line with their places, in order. The list ends before a place that is not known.
+/// The drives of the command line with their places, in order, without those of a machine whose default interface is not
+/// known. The list ends before a place that is not known.
 pub(super) fn placed_drives<'a>(line: &Line<'a>) -> Vec<PlacedDrive<'a>> {
-    let default = match line.board() {
-        Board::Q35 | Board::I440fx => "ide",
-        Board::PcieVirt | Board::Ccw => "virtio",
-        Board::Pseries => "scsi",
-        // Each board has its own.
-        _ => return Vec::new(),
+    let default = match line.document.defaults.interface {
+        DefaultInterface::Unknown => None,
+        DefaultInterface::None => Some("none"),
+        known => Some(known.word()),
     };
     let mut drives: Vec<(usize, &'a str, Place)> = Vec::new();
     for (name, interface, index) in SHORT {
         let place = Place::Index(index, None);
         let options = line.index.of_name(name);
-        drives.extend(options.map(|(option, _)| (option, interface.unwrap_or(default), place)));
+        let interface = interface.or(default);
+        drives.extend(options.filter_map(|(option, _)| Some((option, interface?, place))));
     }
     for (option, drive) in line.index.of_name("drive") {
-        let interface = drive.value("if").unwrap_or(default);
-        if interface != "none" {
-            drives.push((
-                option,
-                interface,
-                Place::of(drive, units(line.board(), interface)),
-            ));
+        if let Some(interface) = drive.value("if").or(default) {
+            let place = Place::of(drive, units(line.board(), interface));
+            drives.push((option, interface, place));
         }
     }
     drives.sort_by_key(|(option, ..)| *option);

@@ -84,12 +84,12 @@ const PROTOCOLS: &[&str] = &[
 ];
 
 /// `-drive` and the options that are short for it.
-const OPTIONS: [&str; 10] = [
+pub(super) const DRIVES: [&str; 10] = [
     "drive", "", "hda", "hdb", "hdc", "hdd", "cdrom", "fda", "fdb", "sd",
 ];
 
 pub(super) fn check(line: &Line<'_>, report: &mut Report) {
-    for name in OPTIONS {
+    for name in DRIVES {
         for (option, drive) in line.index.of_name(name) {
             check_protocol(line, report, option, drive);
         }

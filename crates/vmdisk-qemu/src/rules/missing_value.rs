@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use vmdisk_rule::Report;
 
+use super::drive_protocol_unknown::DRIVES;
 use super::line::{Line, base_of, has_own_device};
 use super::nodes::{Node, nodes};
 use crate::members::Members;
@@ -39,9 +40,11 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
     for node in nodes(line) {
         check_file_below(line, report, &node);
         check_fd_set(line, report, &node, &sets);
+        check_rbd_node(line, report, &node);
         node.check_object(line, report, "pr-manager", "pr-manager-helper", "path=…");
     }
     check_empty_drives(line, report);
+    check_rbd_names(line, report);
     for (option, driver, device) in line.index.devices() {
         let base = base_of(driver);
         check_drive(line, report, option, base, device);
@@ -101,6 +104,37 @@ fn check_file_below(line: &Line<'_>, report: &mut Report, node: &Node<'_>) {
 }
 
 /// Reports an undefined set of descriptors.
+/// The members that a node of Ceph needs.
+fn check_rbd_node(line: &Line<'_>, report: &mut Report, node: &Node<'_>) {
+    if node.driver() != "rbd" {
+        return;
+    }
+    for key in ["pool", "image"] {
+        if node.get(key).is_none() {
+            let message = format!("the `rbd` node has no {key}");
+            let help = format!("set {}{key}", node.prefix);
+            line.refuse(report, node.option, node.span(), message, help);
+        }
+    }
+}
+
+/// `rbd:IMAGE`, whose pool QEMU does not guess; a slash behind a colon would count for it.
+fn check_rbd_names(line: &Line<'_>, report: &mut Report) {
+    for (option, drive) in DRIVES.iter().flat_map(|name| line.index.of_name(name)) {
+        let Some(file) = drive.get("file").filter(|file| !file.is_open()) else {
+            continue;
+        };
+        if let Some(image) = file.value.as_str().strip_prefix("rbd:")
+            && !image.contains('/')
+        {
+            let message = "the RBD image has no pool";
+            let help =
+                format!("write rbd:POOL/{image}; the pool of the tool `rbd` is `rbd` by default");
+            line.refuse(report, option, file.span, message, help);
+        }
+    }
+}
+
 fn check_fd_set(line: &Line<'_>, report: &mut Report, node: &Node<'_>, sets: &HashSet<&str>) {
     let Some(name) = node.get("filename") else {
         return;

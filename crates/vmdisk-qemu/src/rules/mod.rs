@@ -11,6 +11,8 @@ pub(crate) mod discard_on_one_node;
 pub(crate) mod drive_indexes;
 mod drive_protocol_unknown;
 pub(crate) mod encryption_secret_missing;
+mod fat_directory_refused;
+mod fat_directory_writable;
 mod flash_refused;
 pub(crate) mod force_share_writable;
 mod invalid_value;
@@ -34,6 +36,7 @@ pub(crate) mod qcow2_v2_option;
 pub(crate) mod queue_count_refused;
 pub(crate) mod queue_size_refused;
 pub(crate) mod read_only_on_one_node;
+mod sd_card_size_refused;
 mod second_users;
 pub(crate) mod serial_too_long;
 pub(crate) mod slice_unaligned;
@@ -67,6 +70,8 @@ static TEXT_RULES: &[&LineRule] = &[
     &discard_on_one_node::RULE,
     &drive_protocol_unknown::RULE,
     &encryption_secret_missing::RULE,
+    &fat_directory_refused::RULE,
+    &fat_directory_writable::RULE,
     &flash_refused::RULE,
     &force_share_writable::RULE,
     &iothread_mapping_refused::RULE,
@@ -85,6 +90,7 @@ static TEXT_RULES: &[&LineRule] = &[
     &queue_count_refused::RULE,
     &queue_size_refused::RULE,
     &read_only_on_one_node::RULE,
+    &sd_card_size_refused::RULE,
     &serial_too_long::RULE,
     &slice_unaligned::RULE,
     &slot_taken::RULE,

@@ -121,7 +121,12 @@ fn check_window(line: &Line<'_>, report: &mut Report, node: &Node<'_>) {
         {
             let message = format!("`{key}` of {number} bytes ends inside a sector");
             let help = format!("use a multiple of 512, such as {}", number / 512 * 512);
-            line.refuse(report, node.option, written.span, message, help);
+            let finding = line.refuse(report, node.option, written.span, message, help);
+            if key == "offset" {
+                finding
+                    .severity(Severity::Warning)
+                    .note("QEMU accepts it, but each request crosses sectors of the host");
+            }
         }
     }
 }

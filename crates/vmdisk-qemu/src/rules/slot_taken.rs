@@ -44,7 +44,27 @@ line_rule! {
     /// qemu-system-x86_64 -machine q35 -hda /srv/a.img -drive file=/srv/b.img,format=raw,index=0
     /// ```
     ///
+    /// An index of `if=none` is a place, too:
+    /// ```args,reported
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -drive file=/srv/a.img,format=raw,if=none,id=d0,index=0 \
+    ///   -drive file=/srv/b.img,format=raw,if=none,id=d1,index=0 \
+    ///   -device virtio-blk-pci,drive=d0 -device virtio-blk-pci,drive=d1
+    /// ```
+    ///
     /// ## Not reported
+    /// ```args,not-reported,hidden
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -drive file=/srv/a.img,format=raw,if=none,id=d0,index=0 \
+    ///   -drive file=/srv/b.img,format=raw,if=virtio,index=0 \
+    ///   -device virtio-blk-pci,drive=d0
+    /// ```
+    /// ```args,not-reported,hidden
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -drive file=/srv/a.img,format=raw,if=none,id=d0,index=1 \
+    ///   -drive file=/srv/b.img,format=raw,if=none,id=d1 \
+    ///   -device virtio-blk-pci,drive=d0 -device virtio-blk-pci,drive=d1
+    /// ```
     /// ```args,not-reported
     /// qemu-system-x86_64 -nodefaults -machine q35 \
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
