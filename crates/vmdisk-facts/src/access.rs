@@ -25,7 +25,5 @@ facts! {
     pub struct Socket {
         /// Whether somebody listens on it in the collector's network namespace.
         pub listening: Fact<bool>,
-        /// Whether the collector may connect to it.
-        pub connectable: Fact<bool>,
     }
 }

@@ -92,18 +92,12 @@ facts! {
         pub logical: Fact<u64>,
         /// The smallest block written without reading first, in bytes.
         pub physical: Fact<u64>,
-        /// The preferred minimum request in bytes.
-        pub io_min: Fact<u64>,
         /// The preferred request in bytes; 0 is none. A thin volume shows its chunk here.
         pub io_opt: Fact<u64>,
         /// The smallest range a discard frees, in bytes; 0 when it discards nothing.
         pub discard_granularity: Fact<u64>,
         /// The largest discard in bytes; 0 means discards do not get through.
         pub discard_max: Fact<u64>,
-        /// The largest request to write zeroes in bytes; 0 means the device cannot.
-        pub write_zeroes_max: Fact<u64>,
-        /// Memory alignment for direct I/O, less one.
-        pub dma_alignment: Fact<u64>,
         /// Whether it reports to be a rotating disk. Virtual and loop devices report this regardless of their medium.
         pub rotational: Fact<bool>,
         /// The I/O scheduler in use; absent for devices that have none.
@@ -112,8 +106,6 @@ facts! {
         pub read_ahead_kb: Fact<u64>,
         /// `write back` or `write through`.
         pub write_cache: Fact<String>,
-        /// Whether it can force single writes to the medium.
-        pub fua: Fact<bool>,
         /// `none`, `host-aware` or `host-managed`.
         pub zoned: Fact<String>,
         /// Requests that may wait.

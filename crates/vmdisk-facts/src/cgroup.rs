@@ -1,4 +1,4 @@
-//! Control groups: limits on I/O and memory that hold whatever a guest's own `<iotune>` says.
+//! Control groups: limits on I/O that hold whatever a guest's own `<iotune>` says.
 
 use crate::blockdev::DeviceNumber;
 use crate::fact::Fact;
@@ -24,10 +24,6 @@ facts! {
         /// Limits by device (`io.max`, or `blkio.throttle.*`); empty when there are none, absent when the controller is not
         /// switched on there, so that nothing can be limited.
         pub io_max: Fact<Vec<IoMax>>,
-        /// The weight among its siblings (`io.weight`); absent when the controller is not switched on there.
-        pub io_weight: Fact<u32>,
-        /// The most memory it may use, page cache included, in bytes (`memory.max`); absent when there is no limit.
-        pub memory_max: Fact<u64>,
     }
 }
 

@@ -212,6 +212,11 @@ impl<'a> HostIndex<'a> {
         self.devices.get(id).copied()
     }
 
+    /// The facts about a path as a directory, whether it is there or not; not about one above it.
+    pub fn own_directory(&self, path: &str) -> Option<&'a Directory> {
+        self.directories.get(&*tidy(path)).copied()
+    }
+
     /// The mount a path is on: the one the file or its directory names, else the nearest mount point above it.
     pub fn mount_of(&self, path: &str) -> Fact<&'a Mount> {
         let nth = self.mounts_of.get(path, || self.find_mount(path));
@@ -417,9 +422,15 @@ impl<'a> HostIndex<'a> {
     /// The uppermost loop device under a path, if there is one. Its name leads to another file tomorrow, and its figures
     /// are not those of the drives below.
     pub fn loop_device_under(&self, path: &str) -> Option<&'a BlockDevice> {
-        let devices = self.devices_under(path).known()?;
-        let mut all = devices.into_iter().flat_map(|it| self.walk_down(it));
+        let mut all = self.all_under(path).into_iter();
         all.find(|device| device.kind == BlockKind::Loop)
+    }
+
+    /// All known devices under a path, the uppermost of each first.
+    pub fn all_under(&self, path: &str) -> Vec<&'a BlockDevice> {
+        let devices = self.devices_under(path).known().unwrap_or_default();
+        let all = devices.into_iter().flat_map(|it| self.walk_down(it));
+        all.collect()
     }
 
     /// The device that a path is, or those of the filesystem it is on.
@@ -626,7 +637,10 @@ impl<'a> HostIndex<'a> {
             Some(File {
                 inode: Fact::Known(inode),
                 ..
-            }) => Fact::Known(Identity::Inode(*inode)),
+            }) => {
+                let upper = self.in_upper_directory(path, *inode);
+                Fact::Known(Identity::Inode(upper.unwrap_or(*inode)))
+            }
             Some(File {
                 real_path: Fact::Known(real),
                 ..
@@ -637,6 +651,18 @@ impl<'a> HostIndex<'a> {
             }) => Fact::Unknown(unknown.clone()),
             Some(_) | None => Fact::NotCollected,
         }
+    }
+
+    /// The inode in the upper directory that a file of an overlay is, if that file is among the facts: an overlay shows it
+    /// with its number.
+    fn in_upper_directory(&self, path: &str, inode: Inode) -> Option<Inode> {
+        let real = self.real_path(path);
+        let mount = self.mount_of(&real).known()?;
+        let upper = upper(self.filesystem_on(mount).known()?)?;
+        let rest = real.strip_prefix(without_slash(&mount.point))?;
+        let file = self.file(&format!("{}{rest}", without_slash(upper)))?;
+        let shown = file.inode.value().filter(|it| it.number == inode.number);
+        shown.copied()
     }
 
     /// The path with the symbolic links of its nearest collected directory followed.

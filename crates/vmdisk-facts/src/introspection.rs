@@ -16,7 +16,7 @@ pub const INTROSPECTION_VERSION: u32 = 2;
 
 /// The answers of one QEMU program.
 ///
-/// `fixtures/capabilities/` has recordings; `vmdisk capabilities --qemu PATH --format recording` writes one.
+/// `fixtures/capabilities/` has recordings; `vmdisk facts qemu --qemu PATH --format recording` writes one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Introspection {

@@ -1,6 +1,6 @@
 //! Known-bad builds: one row for each bug, with the builds that have it and the source.
 //!
-//! A row is typed by what a configuration must use to meet the bug. Rules, the planner and `vmdisk capabilities` ask
+//! A row is typed by what a configuration must use to meet the bug. Rules, the planner and `vmdisk facts qemu` ask
 //! this table; what O_DIRECT does on btrfs by kernel is a table of its own ([`crate::btrfs_regime`]).
 
 use std::ops::Range;
@@ -18,6 +18,8 @@ pub enum Program {
     Libvirt,
     /// The host's kernel.
     Kernel,
+    /// OpenZFS on the host.
+    Zfs,
     /// The drivers that Windows guests get from the virtio-win image.
     VirtioWin,
 }
@@ -29,6 +31,7 @@ impl Program {
             Program::Qemu => "QEMU",
             Program::Libvirt => "libvirt",
             Program::Kernel => "Linux",
+            Program::Zfs => "OpenZFS",
             Program::VirtioWin => "virtio-win",
         }
     }
@@ -39,6 +42,7 @@ impl Program {
             Program::Qemu => "qemu",
             Program::Libvirt => "libvirt",
             Program::Kernel => "kernel",
+            Program::Zfs => "zfs",
             Program::VirtioWin => "virtio-win",
         }
     }
@@ -131,13 +135,13 @@ impl Bug {
 }
 
 impl Target {
-    /// The version of a program; `None` if unknown. The host does not know the drivers in a guest.
+    /// The version of a program; `None` if unknown. The drivers in a guest and a file system have no place in a target.
     pub const fn version_of(&self, program: Program) -> Option<Version> {
         match program {
             Program::Qemu => self.qemu,
             Program::Libvirt => self.libvirt,
             Program::Kernel => self.kernel,
-            Program::VirtioWin => None,
+            Program::Zfs | Program::VirtioWin => None,
         }
     }
 
@@ -233,6 +237,16 @@ known_bad! {
     ThrottleStall = "throttle-stall", Qemu (9, 1, 0)..(10, 1, 0), untried (10, 1, 0)..never, "QEMU issue 3144: reported for 9.1 and 10.0 on several hosts; no fix is known";
     /// Direct I/O does not write the last sectors of a raw file whose size is not a multiple of the alignment.
     RawEndUnaligned = "raw-end-unaligned", Qemu first..(10, 1, 0), untried (10, 1, 0)..(11, 1, 0), "tried: 5.2, 7.2 and 10.0 refuse it, 11.1 does not; the releases in between were not tried";
+    /// A guest that resets a controller of IDE or SATA disks while it writes overwrites the first sectors of the disk (CVE-2023-5088).
+    IdeResetOverwrites = "ide-reset-overwrites", Qemu first..(7, 2, 7) | (8, 0, 0)..(8, 1, 3), "hw/ide: reset: cancel async DMA operation before resetting state, queued for the stable releases 7.2.7 and 8.1.3; CVE-2023-5088";
+    /// io_uring on btrfs returns wrong data after a short read.
+    IoUringShortRead = "io-uring-short-read", Qemu (5, 0, 0)..(7, 1, 0), "block/io_uring.c, luring_resubmit_short_read: fix short read slow path, July 2022, which fixes the first version of the file; seen on btrfs";
+    /// Writing to a vmdk image corrupts its descriptor, if that is a text file of more than 10 KiB.
+    VmdkDescriptor = "vmdk-descriptor", Qemu first..(7, 2, 8) | (8, 0, 0)..(8, 1, 4), untried (8, 1, 4)..(8, 2, 0), "vmdk: Don't corrupt desc file in vmdk_write_cid, queued for 7.2.8, new in 8.2.0-rc2; 8.1.4 and 8.1.5 were not checked";
+    /// A disk in an iothread stops to answer after a snapshot, a backup or another job that drains it.
+    IoThreadDrain = "iothread-drain", Qemu (8, 1, 0)..(8, 2, 2), "virtio: Re-enable notifications after drain, queued for 8.2.2; it fixes a change of 8.1, virtio-scsi: implement BlockDevOps->drained_begin()";
+    /// Writes of zeroes free clusters of a qcow2 image in spite of `discard-no-unref`, so that it fragments.
+    DiscardNoUnrefZeroes = "discard-no-unref-zeroes", Qemu (8, 1, 0)..(8, 1, 3), "qcow2: keep reference on zeroize with discard-no-unref enabled, queued for 8.1.3; the option is new in 8.1";
 
     /// Guests with chains of more than 25 images do not start.
     DeepChain = "deep-chain", Libvirt (10, 8, 0)..(12, 0, 0), "libvirt NEWS 12.0.0: Fix startup of VMs with more than ~25 external snapshots; NEWS 10.8.0: Switch from YAJL to json-c; tried on 11.3";
@@ -242,6 +256,16 @@ known_bad! {
     SnapshotDeletesImage = "snapshot-deletes-image", Libvirt (9, 0, 0)..(11, 0, 0), "libvirt NEWS 11.0.0: Fix snapshot to not delete disk image with internal snapshot; NEWS 9.0.0: external snapshots can be deleted";
     /// The overlay of an external snapshot of an inactive guest is readable by all users (CVE-2025-13193).
     WorldReadableOverlay = "world-readable-overlay", Libvirt first..(11, 10, 0), "libvirt NEWS 11.10.0: CVE-2025-13193";
+    /// A USB CD-ROM drive is a hard disk for the guest.
+    UsbCdrom = "usb-cdrom", Libvirt (6, 0, 0)..(11, 5, 0), "libvirt NEWS 11.5.0: Properly emulate USB cdrom device, not the case since libvirt uses -blockdev";
+    /// A guest with an NVMe drive that QEMU drives itself does not start, because it may not lock enough memory.
+    NvmeMemoryLock = "nvme-memory-lock", Libvirt (6, 0, 0)..(9, 3, 0), "libvirt NEWS 9.3.0: Properly configure locked memory limit for VMs with <disk type='nvme'>; the type is new in 6.0";
+    /// Reverting to an internal snapshot of a UEFI guest, and deleting one of an inactive guest, forget the variables.
+    InternalSnapshotUefi = "internal-snapshot-uefi", Libvirt (10, 9, 0)..(10, 10, 0), "libvirt NEWS 10.10.0: Fix reversion and inactive deletion of internal snapshots with UEFI NVRAM";
+    /// Zero detection ends with the first snapshot or block commit.
+    DetectZeroesInChain = "detect-zeroes-in-chain", Libvirt (6, 0, 0)..(11, 10, 0), "libvirt NEWS 11.10.0: set detect_zeroes for all backing chain layers";
+    /// Saving or migrating a guest on NFS that maps root to nobody ends with `Unknown error 255`.
+    RootSquashSave = "root-squash-save", Libvirt (10, 1, 0)..(10, 4, 0), "libvirt NEWS 10.4.0: Fix virsh save and migration when storage in question is root_squashed NFS; introduced in 10.1.0";
 
     /// io_uring above a logical volume, a ZFS volume, LUKS or a loop device hangs.
     IoUringOnLvm = "io-uring-on-lvm", Kernel (5, 1, 0)..(5, 13, 0), "canonical/lxd issue 10061 and pull requests 9979 and 10064: guests on LVM, and on ZFS above LVM, hang on Linux 5.4 and not on 5.13; Proxmox qemu-server Drive.pm: LVM hangs with its Linux 5.11; io_uring is new in 5.1";
@@ -249,11 +273,22 @@ known_bad! {
     DirectIoMemoryAlignment = "direct-io-memory-alignment", Kernel (6, 0, 0)..(6, 0, 10), "pop-os/pop issue 2670 and pve-edge-kernel issue 341: `Could not read L1 table: Invalid argument` on LUKS and LVM with Linux 6.0, gone with 6.0.10 and with QEMU 7.2";
     /// io_uring on CIFS fails or hangs.
     IoUringOnCifs = "io-uring-on-cifs", Kernel (5, 15, 0)..never, "Proxmox qemu-server Drive.pm, storage_allows_io_uring_default: problems with CIFS since kernel 5.15; no fix is known";
+    /// Direct I/O of threads on a block device silently corrupts data.
+    DirectThreads = "direct-threads", Kernel (4, 10, 0)..(4, 18, 0), "StorPool: Beware: Silent data corruption discovered in Linux kernels 4.10-4.17, with cache=none and io=threads; io=native is not affected";
+    /// XFS corrupts its metadata.
+    XfsMetadata = "xfs-metadata", Kernel (6, 3, 0)..(6, 3, 5), "kernel bug 217496: XFS metadata corruption in 6.3 - 6.3.4 when using stripes; fixed by: xfs: fix livelock in delayed allocation at ENOSPC";
+
+    /// The flushes of a guest on a ZFS volume are dropped: a power failure loses data that the guest has synced.
+    ZvolFlush = "zvol-flush", Zfs (2, 2, 7)..(2, 2, 8) | (2, 3, 0)..(2, 3, 2), "OpenZFS pull request 17131, linux: zvols: correctly detect flush requests; blkdev_compat.h of 2.2.6, 2.2.7, 2.3.0 and 2.3.2";
+    /// Copies of a file that is being written have holes instead of data.
+    ZfsHoles = "zfs-holes", Zfs first..(2, 1, 14) | (2, 2, 0)..(2, 2, 2), "OpenZFS issue 15526, dnode_is_dirty: check dnode and its data for dirtiness, in 2.1.14 and 2.2.2";
 
     /// The virtio-blk driver of Windows has no TRIM.
     ViostorNoTrim = "viostor-no-trim", VirtioWin first..(0, 1, 172), untried (0, 1, 172)..(0, 1, 185), "kvm-guest-drivers-windows issue 392: Optimize-Volume -ReTrim is not supported with 0.1.164; pull request 399 of September 2019 adds it; 0.1.172 to 0.1.184 were not tried";
     /// The virtio-blk driver of Windows corrupts the page file.
     ViostorPagefile = "viostor-pagefile", VirtioWin (0, 1, 285)..(0, 1, 295), "kvm-guest-drivers-windows issue 1614: 0.1.271 does not fail, 0.1.285 does, fixed in build 295; 0.1.272 to 0.1.284 were not tried";
+    /// The virtio-scsi driver of Windows resets the disk under load, and the guest hangs.
+    VioscsiReset = "vioscsi-reset", VirtioWin (0, 1, 215)..(0, 1, 249), untried (0, 1, 249)..never, "kvm-guest-drivers-windows issue 756: `Reset to device, \\Device\\RaidPort` with 0.1.215, 0.1.225 and 0.1.248, not with 0.1.204 and 0.1.208; pull request 1150 of October 2024 fixes it, the first build with it was not checked";
 }
 
 #[cfg(test)]

@@ -31,8 +31,8 @@ impl Missing {
     /// The reason for all facts of the machine if the input contains only disks.
     pub const DISKS_ONLY: &'static str = "the file contains disks without their machine";
 
-    /// The reason for all comparisons of guests if it is not known which of them share a host.
-    pub const NO_HOST: &'static str = "several files, and their hosts are unknown";
+    /// The reason for all comparisons of guests if it is not known which other guests share the host.
+    pub const NO_OTHERS: &'static str = "the other guests of its host are unknown";
 
     /// The reason for a field whose value a shell or systemd fills in.
     pub const OPEN_VALUE: &'static str = "a variable without a known value sets it";

@@ -12,6 +12,8 @@ pub struct FactsNeeded {
     pub chains: BTreeSet<String>,
     /// True if one uses a block driver that a QEMU may lack, so that QEMU must be asked.
     pub block_drivers: bool,
+    /// True for a question about the places where disks can live on the host.
+    pub places: bool,
 }
 
 impl FactsNeeded {
@@ -20,5 +22,6 @@ impl FactsNeeded {
         self.paths.extend(other.paths);
         self.chains.extend(other.chains);
         self.block_drivers |= other.block_drivers;
+        self.places |= other.places;
     }
 }

@@ -384,6 +384,26 @@ proptest! {
 }
 
 #[test]
+fn a_file_of_an_overlay_is_the_file_in_its_upper_directory() {
+    let facts = |number: u64| {
+        let read = Facts::parse(&format!(
+            "schema_version: '1.0'\nfilesystems:\n- {{id: f1, kind: ext4}}\n- {{id: f2, kind: overlay, overlay: {{upper: /srv/up}}}}\n\
+             mounts:\n- {{id: m1, point: /srv, fs: f1}}\n- {{id: m2, point: /ov, fs: f2}}\n\
+             files:\n- {{path: /ov/c/a.raw, present: true, inode: '0:44/7'}}\n\
+             - {{path: /srv/up/c/a.raw, present: true, inode: '8:1/{number}'}}\n"
+        ));
+        read.unwrap().facts
+    };
+    // A lower file that was copied up later has another number.
+    for (number, is_one) in [(7, true), (8, false)] {
+        let facts = facts(number);
+        let index = HostIndex::new(&facts);
+        let [shown, upper] = ["/ov/c/a.raw", "/srv/up/c/a.raw"].map(|path| index.identity(path));
+        assert_eq!(shown == upper, is_one, "{shown:?} {upper:?}");
+    }
+}
+
+#[test]
 fn two_names_of_one_thing_have_one_identity() {
     let read = Facts::parse(HOST).unwrap();
     let index = HostIndex::new(&read.facts);

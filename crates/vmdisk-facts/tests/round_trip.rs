@@ -179,10 +179,7 @@ fn file() -> impl Strategy<Value = File> {
     let inode =
         (device_number(), any::<u64>()).prop_map(|(device, number)| Inode { device, number });
     let lock = flag().prop_map(|writer| Lock { writer });
-    let socket = (flag(), flag()).prop_map(|(listening, connectable)| Socket {
-        listening,
-        connectable,
-    });
+    let socket = flag().prop_map(|listening| Socket { listening });
     let names = (path(), fact(path()), fact(id()));
     let facts = (
         flag(),
@@ -352,20 +349,15 @@ fn queue() -> impl Strategy<Value = Queue> {
     let flag = || fact(any::<bool>());
     (
         (number(), number(), number()),
-        (flag(), flag()),
+        flag(),
         (fact(text()), fact(text())),
     )
         .prop_map(
-            |(
-                (logical, discard_max, wbt_lat_usec),
-                (rotational, fua),
-                (scheduler, write_cache),
-            )| Queue {
+            |((logical, discard_max, wbt_lat_usec), rotational, (scheduler, write_cache))| Queue {
                 logical,
                 discard_max,
                 wbt_lat_usec,
                 rotational,
-                fua,
                 scheduler,
                 write_cache,
                 ..Queue::default()
@@ -548,18 +540,7 @@ fn cgroups() -> impl Strategy<Value = Cgroups> {
     );
     let group = move || {
         let limits = limits.clone();
-        (
-            fact(path()),
-            fact(vec(limits, 0..3)),
-            fact(any::<u32>()),
-            number(),
-        )
-            .prop_map(|(path, io_max, io_weight, memory_max)| Cgroup {
-                path,
-                io_max,
-                io_weight,
-                memory_max,
-            })
+        (fact(path()), fact(vec(limits, 0..3))).prop_map(|(path, io_max)| Cgroup { path, io_max })
     };
     (fact(any::<u32>()), fact(group()), fact(group())).prop_map(|(version, own, machine)| Cgroups {
         version,

@@ -61,9 +61,13 @@ impl DevicePath {
             return DevicePathKind::Zvol(dataset);
         }
         match name.split_once('/') {
-            Some(("block" | "char" | "bus" | "shm" | "fd" | "md" | "input" | "pts", _)) => {
-                DevicePathKind::Other
-            }
+            Some((
+                "block" | "char" | "bus" | "shm" | "fd" | "fdset" | "md" | "input" | "pts"
+                | "mqueue",
+                _,
+            )) => DevicePathKind::Other,
+            // `/dev/hugepages`, `/dev/hugepages1G` and so on: mounts of hugetlbfs.
+            Some((group, _)) if group.starts_with("hugepages") => DevicePathKind::Other,
             Some((group, volume)) if !volume.contains('/') && !volume.is_empty() => {
                 DevicePathKind::LogicalVolume { group, volume }
             }
@@ -155,6 +159,7 @@ mod tests {
             ("/dev/mmcblkx", Other),
             ("/dev/vg0/a/b", Other),
             ("/dev/md/array", Other),
+            ("/dev/fdset/1", Other),
             ("/srv/a.img", Other),
             ("/dev/", Other),
             ("/dev/vg0/", Other),

@@ -86,21 +86,32 @@ pub fn qcow2_header<'a>(
 /// Fails if the facts do not decide it.
 pub fn direct_io(context: &Context<'_>, image: &Image) -> Option<Result<DirectIo, Missing>> {
     let path = image.host_path()?;
+    let is_device = matches!(image.protocol.on_host(), Some(HostStorage::Device(_)));
+    Some(direct_io_at(context, path, is_device))
+}
+
+/// The effect of `O_DIRECT` on a path, which a device is named by or a file.
+///
+/// # Errors
+/// Fails if the facts do not decide it.
+pub fn direct_io_at(
+    context: &Context<'_>,
+    path: &str,
+    is_device: bool,
+) -> Result<DirectIo, Missing> {
     let what = || format!("the effect of O_DIRECT on {path}");
-    Some(context.host(what).and_then(|host| {
-        // Without facts about the device, the file system of its node would be judged instead.
-        let is_judged_by_its_node = match image.protocol.on_host() {
-            Some(HostStorage::Device(_)) => !host.block_device(path).is_known(),
-            Some(HostStorage::File(_)) => matches!(
-                host.filesystem_of(path),
-                Fact::Known(filesystem) if filesystem.kind == FsKind::Devtmpfs
-            ),
-            None => false,
-        };
-        if is_judged_by_its_node {
-            return Err(Missing::new(what(), "the device was not collected"));
-        }
-        Context::known(host.direct_io(path), what)?
-            .ok_or_else(|| Missing::new(what(), "the facts name no file system for it"))
-    }))
+    let host = context.host(what)?;
+    // Without facts about the device, the file system of its node would be judged instead.
+    let is_judged_by_its_node = match is_device {
+        true => !host.block_device(path).is_known(),
+        false => matches!(
+            host.filesystem_of(path),
+            Fact::Known(filesystem) if filesystem.kind == FsKind::Devtmpfs
+        ),
+    };
+    if is_judged_by_its_node {
+        return Err(Missing::new(what(), "the device was not collected"));
+    }
+    Context::known(host.direct_io(path), what)?
+        .ok_or_else(|| Missing::new(what(), "the facts name no file system for it"))
 }

@@ -6,7 +6,7 @@ use vmdisk_model::{Change, DiskField, DomainField, DomainType, FieldPath, ImageF
 use vmdisk_source::{SourcePath, Span};
 
 use crate::reading::{INVALID_VALUE, MISSING_VALUE};
-use crate::{Check, Context, Finding, Missing, NotChecked, Problem, Report, Rule, Severity};
+use crate::{Context, Finding, Missing, NotChecked, Problem, Report, Rule, Severity};
 
 /// The results of rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl Outcome {
             let changes = finding.fix.iter().flat_map(|fix| &fix.changes);
             let changed = changes.map(Change::at);
             finding.span.is_some_and(|span| words.contains(&span))
-                || matches!(finding.rule.check, Check::Model(_))
+                || finding.rule.is_about_model()
                     && (is_open(finding.at)
                         || finding.title.names(&is_open)
                         || changed.into_iter().any(is_open))
@@ -133,7 +133,7 @@ fn drop_about_unread(outcome: &mut Outcome) {
         };
         let outer = std::iter::successors(finding.at.parent(), |at| at.parent());
         let is_format = |at: &FieldPath| matches!(at, FieldPath::Image(_, _, ImageField::Format));
-        matches!(finding.rule.check, Check::Model(_))
+        finding.rule.is_about_model()
             && (is_unread(&finding.at)
                 || outer.filter(|at| !is_format(at)).any(|at| is_unread(&at)))
     };

@@ -46,6 +46,8 @@ pub enum Check {
     /// The model of one guest, and the other guests of the run on the same host; at first none, then those with which it
     /// conflicts.
     Guests(fn(&Context<'_>, &OtherGuests, &mut Report)),
+    /// The model of one guest, with facts and target, for a rule that a caller adds.
+    Further(&'static (dyn Fn(&Context<'_>, &mut Report) + Send + Sync)),
     /// The text of one syntax: a [`TextRule`](crate::TextRule) has the function, or the reader reports the rule.
     Text,
     /// The result of starting QEMU with the disks; the caller that starts it reports its messages.
@@ -60,6 +62,11 @@ impl Rule {
         let is_refused = |evidence: &Evidence| evidence.is_refused_by_libvirt();
         let is_shown = self.libvirt_only && self.evidence.iter().any(is_refused);
         is_shown.then_some("libvirt refuses the guest")
+    }
+
+    /// True if the check looks at the model alone, so that a value that could not be read looks unset.
+    pub const fn is_about_model(&self) -> bool {
+        matches!(self.check, Check::Model(_) | Check::Further(_))
     }
 
     /// True if the rule compares the hosts that one guest may run on.

@@ -65,19 +65,28 @@ pub(crate) enum End<'a> {
 }
 
 /// The chains of all disks whose lower images are determined by headers.
+pub(crate) fn chains<'a>(context: &Context<'a>) -> impl Iterator<Item = Chain<'a>> {
+    let images = context.images();
+    images.filter_map(|(index, disk, image)| chain_of(context, index, disk, image))
+}
+
+/// The chain of a disk whose lower images are determined by headers.
 ///
 /// Disks without one: those whose `<backingStore>` elements list every image, and those whose last configured image has
 /// a format without backing files. libvirt (5.10) follows the configuration and reads headers only below it.
-pub(crate) fn chains<'a>(context: &Context<'a>) -> impl Iterator<Item = Chain<'a>> {
-    context.images().filter_map(|(index, disk, image)| {
-        let (depth, last) = image.chain().enumerate().last()?;
-        let is_for_the_header =
-            last.backing == Backing::Unspecified && last.format.is_some_and(Format::has_backing);
-        if !is_for_the_header || image.creation.is_some() {
-            return None;
-        }
-        follow(context, disk, index, depth, last)
-    })
+pub(crate) fn chain_of<'a>(
+    context: &Context<'a>,
+    index: usize,
+    disk: &'a Disk,
+    image: &'a Image,
+) -> Option<Chain<'a>> {
+    let (depth, last) = image.chain().enumerate().last()?;
+    let is_for_the_header =
+        last.backing == Backing::Unspecified && last.format.is_some_and(Format::has_backing);
+    if !is_for_the_header || image.creation.is_some() {
+        return None;
+    }
+    follow(context, disk, index, depth, last)
 }
 
 /// Ten rules ask for the chain of each disk, mostly without facts: nothing is copied before the first header is read.

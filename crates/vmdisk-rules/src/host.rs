@@ -4,7 +4,9 @@ use std::collections::HashSet;
 
 use vmdisk_rule::{Confidence, Context, Missing, Report};
 
-pub(crate) use vmdisk_rule::image_facts::{direct_io, file, format_in_use, header, qcow2_header};
+pub(crate) use vmdisk_rule::image_facts::{
+    direct_io, direct_io_at, file, format_in_use, header, qcow2_header,
+};
 
 use vmdisk_facts::access::QemuAccess;
 use vmdisk_facts::direct_io::DirectIoBasis as Basis;

@@ -168,7 +168,20 @@ impl<'a> HostIndex<'a> {
             };
         }
         match self.below(device) {
-            below if !below.is_empty() => self.worst(&below, level + 1),
+            below if !below.is_empty() => {
+                let worst = self.worst(&below, level + 1);
+                let is_spread = device.md.is_known() && below.len() > 1;
+                match worst.redundancy {
+                    Redundancy::Single if is_spread => RedundancyVerdict {
+                        reason: format!(
+                            "{name} spreads data over {} devices without a copy",
+                            below.len()
+                        ),
+                        ..worst
+                    },
+                    _ => worst,
+                }
+            }
             _ => of_drive(device),
         }
     }
@@ -187,6 +200,14 @@ impl<'a> HostIndex<'a> {
                 let is_on_several = |it: &&String| it.starts_with("raid") && *it != "raid0";
                 match profiles {
                     Some(profiles) => {
+                        let has_hole = |it: &&String| matches!(it.as_str(), "raid5" | "raid6");
+                        if let Some(profile) = profiles.iter().find(has_hole) {
+                            let why = "can lose data if a drive fails after a power failure";
+                            return verdict(
+                                Redundancy::Single,
+                                format!("btrfs has {profile}, which {why}"),
+                            );
+                        }
                         if let Some(profile) = profiles.iter().find(is_on_several) {
                             return verdict(Redundancy::Kept, format!("btrfs has {profile}"));
                         }
@@ -251,6 +272,7 @@ filesystems:
 - {id: f10, kind: ext4, devices: []}
 - {id: f11, kind: fuse, devices: [a]}
 - {id: f12, kind: fuse.sshfs}
+- {id: f13, kind: btrfs, devices: [a, b], btrfs: {data_profile: [raid5]}}
 blockdevs:
 - {id: a, kind: disk, paths: [/dev/sda], scsi: {host: ahci}}
 - {id: b, kind: disk, paths: [/dev/sdb]}
@@ -273,8 +295,17 @@ blockdevs:
 ";
 
     #[test]
+    fn raid5_of_btrfs_is_no_redundancy() {
+        let facts = Facts::parse(HOST).unwrap().facts;
+        let index = HostIndex::new(&facts);
+        let found = index.redundancy_on(index.filesystem("f13").unwrap());
+        assert_eq!(found.redundancy, Redundancy::Single, "{}", found.reason);
+    }
+
+    #[test]
     fn the_weakest_of_what_a_block_can_be_on_decides() {
         use Redundancy::{Degraded, Kept, Single, Unknown};
+        const STRIPED: &str = "/dev/md2 spreads data over 2 devices without a copy";
         let facts = Facts::parse(HOST).unwrap().facts;
         let index = HostIndex::new(&facts);
         for (id, expected, reason) in [
@@ -297,7 +328,7 @@ blockdevs:
             ),
             ("md", Kept, "/dev/md0 is raid10"),
             ("broken", Degraded, "/dev/md1 is degraded"),
-            ("striped", Single, "/dev/sdb has the only copy"),
+            ("striped", Single, STRIPED),
             ("level", Unknown, "the level of level is not known"),
             ("state", Unknown, "missing members of state"),
             ("on-md", Kept, "/dev/md0 is raid10"),
@@ -323,7 +354,7 @@ blockdevs:
                 Unknown,
                 "the facts do not show the drives behind nfs4",
             ),
-            ("f4", Single, "/dev/sdb has the only copy"),
+            ("f4", Single, STRIPED),
             ("f5", Kept, "btrfs has raid1c3"),
             ("f6", Unknown, "the data profile of btrfs is not known"),
             ("f7", Single, "/dev/sda has the only copy"),

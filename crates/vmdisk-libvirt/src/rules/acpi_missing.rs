@@ -132,7 +132,7 @@ pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
         )
     } else {
         (
-            "the guest has no ACPI, so no disk can be attached while it runs",
+            "the guest has no ACPI, so no PCI disk can be attached while it runs",
             "QEMU also keeps running after the guest powers off",
         )
     };

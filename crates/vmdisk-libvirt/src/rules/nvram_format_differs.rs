@@ -12,7 +12,8 @@ xml_rule! {
     ///
     /// ## What it reports
     /// Reports an `<nvram>` with a `template` whose `format` differs from its `templateFormat`; both are raw by default. Since
-    /// libvirt 10.10 it is an error; without a version, and before, it is a warning.
+    /// libvirt 10.10 it is an error; without a version, and before, it is a warning, except for a template whose name ends
+    /// with the format. Reports a `format` for a libvirt before 9.2, which ignores it and opens the file as raw.
     ///
     /// ## Why it matters
     /// libvirt copies the template to the file of the guest byte by byte, and does not convert it. Since 10.10 it refuses
@@ -53,10 +54,14 @@ xml_rule! {
     severity: Severity::Error,
     libvirt_only: true,
     evidence: &[
+        Evidence::measured("`<nvram format='qcow2'>` is gone after `virsh define`, and the file is opened with the driver raw", "libvirt 9.0"),
         Evidence::Source("libvirt src/qemu/qemu_nvram.c since 10.10: conversion of the nvram template to another target format is not supported; virt-manager issue 807"),
     ],
     check: Text(check),
 }
+
+/// The first libvirt that reads the format of the variables.
+const READ: Version = Version(9, 2, 0);
 
 /// The first libvirt that compares the formats.
 const CHECKED: Version = Version(10, 10, 0);
@@ -70,12 +75,28 @@ pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
     let Some(nvram) = os.and_then(|os| os.child("nvram")) else {
         return;
     };
-    if nvram.attribute("template").is_none() {
-        return;
-    }
     let format = |name: &str| nvram.attribute(name).unwrap_or("raw");
     let (template, own) = (format("templateFormat"), format("format"));
-    if template == own {
+    let at = FieldPath::Domain(DomainField::Firmware);
+    if own != "raw" && xml.context.libvirt_is_before(READ) == Some(true) {
+        report
+            .finding(
+                at,
+                format!("libvirt opens the UEFI variables as raw, not as {own}"),
+            )
+            .span(nvram.tag())
+            .label(format!("libvirt reads `format` since {READ}"))
+            .help("use a raw file, and remove `format`");
+        return;
+    }
+    let Some(path) = nvram.attribute("template").filter(|_| template != own) else {
+        return;
+    };
+    let is_checked = xml.context.libvirt_is_before(CHECKED) == Some(false);
+    if !is_checked
+        && nvram.attribute("templateFormat").is_none()
+        && path.ends_with(&format!(".{own}"))
+    {
         return;
     }
     let severity = match xml.context.libvirt_is_before(CHECKED) {
@@ -84,8 +105,8 @@ pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
     };
     report
         .finding(
-            FieldPath::Domain(DomainField::Firmware),
-            format!("the UEFI variables are {own}, but their template is {template}"),
+            at,
+            format!("the UEFI variables are {own}, but libvirt takes their template as {template}"),
         )
         .span(nvram.tag())
         .severity(severity)

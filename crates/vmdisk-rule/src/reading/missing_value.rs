@@ -32,6 +32,21 @@ declare_rule! {
     /// qemu-system-x86_64 -nodefaults -machine q35 -drive if=none,id=d0 -device virtio-blk-pci,drive=d0,id=vda
     /// ```
     ///
+    /// ```args,reported,hidden
+    /// qemu-system-x86_64 -nodefaults -machine q35 -drive file=rbd:web1,format=raw,if=virtio
+    /// ```
+    /// ```args,reported,hidden
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=rbd,node-name=f0,image=web1 -device virtio-blk-pci,drive=f0,id=vda
+    /// ```
+    /// ```args,not-reported,hidden
+    /// qemu-system-x86_64 -nodefaults -machine q35 -drive file=rbd:vms/web1,format=raw,if=virtio
+    /// ```
+    /// ```args,not-reported,hidden
+    /// qemu-system-x86_64 -nodefaults -machine q35 \
+    ///   -blockdev driver=rbd,node-name=f0,pool=vms,image=web1 -device virtio-blk-pci,drive=f0,id=vda
+    /// ```
+    ///
     /// ## Not reported
     /// ```args,not-reported
     /// qemu-system-x86_64 -nodefaults -machine q35 -drive if=none,id=d0,media=cdrom -device ide-cd,drive=d0,id=sda
@@ -49,6 +64,8 @@ declare_rule! {
     applies_to_foreign_guests: true,
     evidence: &[
         Evidence::refused_by_qemu("Device needs media, but drive is empty", "hw/block/virtio-blk.c, hw/scsi/scsi-disk.c, hw/ide/qdev.c"),
+        Evidence::refused_by_qemu("Pool name is required", "block/rbd.c, qemu_rbd_parse_filename"),
+        Evidence::refused_by_qemu("Parameter 'pool' is missing", "qapi/block-core.json, BlockdevOptionsRbd"),
         Evidence::refused_by_libvirt("missing target information for device", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
         Evidence::refused_by_libvirt("missing source information for device", "src/conf/domain_validate.c, virDomainDiskDefValidate"),
         Evidence::refused_by_libvirt("missing name for disk source", "src/conf/domain_conf.c, virDomainDiskSourceNetworkParse"),

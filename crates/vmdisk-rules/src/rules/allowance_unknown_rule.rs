@@ -13,7 +13,7 @@ declare_rule! {
     /// that the finding was never accepted.
     ///
     /// ## Use instead
-    /// Correct the name. `vmdisk rules` lists all names.
+    /// Correct the name. `vmdisk explain --list` lists all names.
     ///
     /// ## Reported
     /// ```xml,reported

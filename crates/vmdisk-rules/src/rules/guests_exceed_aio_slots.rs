@@ -49,7 +49,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Not checked if several files are checked and the host of each guest is unknown:
+    /// Not checked if the other guests of the host are unknown:
     /// ```xml,not-checked,beside-unknown
     /// <domain type='kvm'>
     ///   <name>web3</name>

@@ -51,7 +51,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Not checked if several files are checked and the host of each guest is unknown:
+    /// Not checked if the other guests of the host are unknown:
     /// ```xml,not-checked,beside-unknown
     /// <domain type='kvm'>
     ///   <name>db2</name>
@@ -85,8 +85,8 @@ fn check(_: &Context<'_>, others: &OtherGuests, report: &mut Report) {
                     "the images of {guests} guests on {point} can grow by {needed}, and {free} are free",
                     guests = shortage.guests,
                     point = point.clone(),
-                    needed = Bytes(shortage.needed),
-                    free = Bytes(shortage.available),
+                    needed = Bytes(shortage.needed).rounded(),
+                    free = Bytes(shortage.available).rounded(),
                 ),
             )
             .label("with this guest, the sum exceeds the free space")

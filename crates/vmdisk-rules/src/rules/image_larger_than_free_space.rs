@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use vmdisk_facts::Filesystem;
 use vmdisk_fields::phrase;
-use vmdisk_model::{Bytes, Disk, Image};
+use vmdisk_model::{Bytes, Disk, ErrorPolicy, Image};
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
 use crate::{host, space};
@@ -114,11 +114,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
         group.images.push((index, path, growth));
     }
     for group in growing.values() {
-        check_filesystem(report, group);
+        check_filesystem(context, report, group);
     }
 }
 
-fn check_filesystem(report: &mut Report, group: &Growing<'_>) {
+fn check_filesystem(context: &Context<'_>, report: &mut Report, group: &Growing<'_>) {
     let Growing { filesystem, images } = group;
     let Some((first, path, _)) = images.first() else {
         return;
@@ -131,7 +131,8 @@ fn check_filesystem(report: &mut Report, group: &Growing<'_>) {
     let mut is_reported = false;
     for (index, path, growth) in images.iter().filter(|(_, _, growth)| *growth > free) {
         is_reported = true;
-        report_image(report, *index, path, Bytes(*growth), Bytes(free));
+        let policy = context.domain.disks[*index].frontend.error_policy;
+        report_image(report, *index, path, policy, [*growth, free].map(Bytes));
     }
     let all = images
         .iter()
@@ -148,8 +149,8 @@ fn check_filesystem(report: &mut Report, group: &Growing<'_>) {
         .label("shares its free space with other disks of the guest")
         .note(format!(
             "together they can grow by {}, and {} were free when the facts were collected",
-            Bytes(all),
-            Bytes(free)
+            Bytes(all).rounded(),
+            Bytes(free).rounded()
         ))
         .help("watch the free space, or add some");
     for (index, _, _) in &images[1..] {
@@ -157,19 +158,30 @@ fn check_filesystem(report: &mut Report, group: &Growing<'_>) {
     }
 }
 
-fn report_image(report: &mut Report, index: usize, path: &str, growth: Bytes, free: Bytes) {
+fn report_image(
+    report: &mut Report,
+    index: usize,
+    path: &str,
+    policy: Option<ErrorPolicy>,
+    [growth, free]: [Bytes; 2],
+) {
+    let effect = match policy {
+        None | Some(ErrorPolicy::Stop | ErrorPolicy::Enospace) => "QEMU pauses the guest",
+        Some(ErrorPolicy::Report) => "the guest's writes fail",
+        Some(ErrorPolicy::Ignore) => "the guest's writes are lost",
+    };
     report
         .finding(
             host::image_of(index),
             phrase!(
                 "{disk} can grow by {growth}, and its file system has {free} free",
-                growth,
-                free,
+                growth = growth.rounded(),
+                free = free.rounded(),
             ),
         )
         .label("the guest can fill the file system")
         .note(format!(
-            "{path} is not fully allocated; QEMU pauses the guest when the file system is full"
+            "{path} is not fully allocated; {effect} when the file system is full"
         ))
         .help("add or free space, move the image, or make the disk smaller");
 }

@@ -19,8 +19,9 @@ declare_rule! {
     /// guest that only reads sees a file system that changes under it.
     ///
     /// ## Use instead
-    /// Give each guest its own image. If a cluster file system in the guests coordinates the writes, mark both disks as
-    /// `<shareable/>`. If the guests replace each other and never run together, allow the rule with this reason.
+    /// Give each guest its own image. If a cluster file system in the guests coordinates the writes, use a raw image
+    /// with `cache='none'`, and mark both disks as `<shareable/>`; qcow2 cannot be shared. If the guests replace each
+    /// other and never run together, allow the rule with this reason.
     ///
     /// ## Reported
     /// ```xml,reported,facts-xfs-nvme,beside-web2
@@ -49,7 +50,7 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// Not checked if several files are checked and the host of each guest is unknown:
+    /// Not checked if the other guests of the host are unknown:
     /// ```xml,not-checked,beside-unknown
     /// <domain type='kvm'>
     ///   <name>web3</name>
@@ -98,6 +99,6 @@ fn check(_: &Context<'_>, others: &OtherGuests, report: &mut Report) {
             .finding(image.at(), title)
             .label(label)
             .note("QEMU locks the image: the second of the two guests does not start while the first one runs")
-            .help("use separate images; for a cluster file system, make both disks shareable");
+            .help("use separate images; for a cluster file system, use a raw image with `cache='none'`, and make both disks shareable");
     }
 }

@@ -1,22 +1,22 @@
 //! `known-bad-build`
 
-use vmdisk_facts::known_bad::{KnownBadRow, virtio_win_version};
+use vmdisk_facts::known_bad::{KnownBadRow, Program, virtio_win_version};
 use vmdisk_facts::{Answer, BlockKind, Bug, FsKind, Version};
 use vmdisk_fields::{Phrase, phrase, setting};
 use vmdisk_model::{
-    AioMode, Device, Discard, Disk, DiskField, FieldPath, FrontendKind, Image, ImageField,
-    Protocol, Snapshot,
+    AioMode, CacheMode, DetectZeroes, Device, Discard, Disk, DiskField, FieldPath, Firmware,
+    Format, FrontendKind, Image, ImageField, Protocol, Snapshot, Switch, TargetBus,
 };
 use vmdisk_rule::{Confidence, Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
-use crate::chain::chains;
+use crate::chain::{Chain, chain_of};
 use crate::{host, iothreads};
 
 declare_rule! {
     /// A disk uses a feature with a known bug in this version of QEMU, libvirt, Linux or virtio-win.
     ///
     /// ## What it reports
-    /// Compares the configuration with a table of known-bad builds, which `vmdisk capabilities` prints. A row is
+    /// Compares the configuration with a table of known-bad builds, which `vmdisk facts qemu` prints. A row is
     /// reported only for a disk that uses the feature with the bug:
     ///
     /// - `io='io_uring'` in an iothread, QEMU 7.1.0;
@@ -29,14 +29,31 @@ declare_rule! {
     /// - limits of a disk (`<iotune>`, `throttling.`), QEMU 9.1 and 10.0;
     /// - `io='io_uring'` on CIFS, Linux 5.15 and later;
     /// - a virtio disk in a guest with the driver image virtio-win 0.1.285 to 0.1.294;
-    /// - `discard='unmap'` of a virtio disk in a guest with the driver image virtio-win up to 0.1.171, which has no TRIM.
+    /// - `discard='unmap'` of a virtio disk in a guest with the driver image virtio-win up to 0.1.171, which has no TRIM;
+    /// - IDE and SATA disks, QEMU before 7.2.7, and 8.0 to 8.1.2;
+    /// - `io='io_uring'` on btrfs, QEMU before 7.1;
+    /// - `detect_zeroes` of a virtio disk, QEMU 7.2.0;
+    /// - a vmdk image that the guest writes, QEMU before 8.2;
+    /// - a virtio disk in an iothread, QEMU 8.1.0 to 8.2.1;
+    /// - `discard_no_unref`, QEMU 8.1.0 to 8.1.2;
+    /// - a USB CD-ROM drive, libvirt before 11.5;
+    /// - an NVMe drive that QEMU drives itself (`<disk type='nvme'>`), libvirt before 9.3;
+    /// - `snapshot='internal'` of a UEFI guest, libvirt 10.9;
+    /// - `detect_zeroes`, libvirt before 11.10;
+    /// - an image on NFS, libvirt 10.1 to 10.3;
+    /// - `cache='none'` with threads on a block device, Linux 4.10 to 4.17;
+    /// - an image on XFS, Linux 6.3.0 to 6.3.4;
+    /// - a ZFS volume, OpenZFS 2.2.7, 2.3.0 and 2.3.1;
+    /// - an image on ZFS, OpenZFS before 2.1.14, and 2.2.0 and 2.2.1;
+    /// - a disk of virtio-scsi in a guest with the driver image virtio-win 0.1.215 to 0.1.248.
     ///
     /// `qcow2-discard-corruption`, `image-size-unaligned` and `chain-too-long` report the other rows of the table.
     ///
     /// ## Why it matters
     /// The configuration is valid, and nothing reports the bug before it loses data, hangs the guest or fails. Few
     /// people read the release notes that describe it. A distribution can have backported a fix; the version number
-    /// does not show that.
+    /// does not show that. The finding says so, is an assumption, and is a warning or advice where distributions are known
+    /// to carry the fix; it is pedantic where most guests have the feature.
     ///
     /// ## Use instead
     /// Update the program to the version in the finding. If that is not possible, use what the finding suggests.
@@ -190,6 +207,14 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
+    /// ```xml,not-checked,hidden
+    /// <disk type='file' device='cdrom'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/img/a.iso'/>
+    ///   <target dev='sda' bus='usb'/>
+    ///   <readonly/>
+    /// </disk>
+    /// ```
     /// Not checked without a target, because the version of libvirt is unknown:
     /// ```xml,not-checked
     /// <disk type='file' device='disk' snapshot='external'>
@@ -215,67 +240,469 @@ declare_rule! {
         Evidence::Source("QEMU issue 3144: throttled disks stop to answer on 9.1 and 10.0"),
         Evidence::Source("kvm-guest-drivers-windows issue 392 and pull request 399: viostor has no TRIM in 0.1.164"),
         Evidence::Source("kvm-guest-drivers-windows issue 1614: viostor corrupts the page file in 0.1.285, not in 0.1.271; fixed in build 295"),
+        Evidence::Cve("CVE-2023-5088"),
+        Evidence::Source("QEMU's stable releases 7.2.7, 7.2.8, 8.1.3 and 8.2.2, and libvirt NEWS 9.3.0 to 11.10.0: the source of each row is in `vmdisk facts qemu --format json`"),
+        Evidence::Source("OpenZFS pull request 17131 and issue 15526; kernel bug 217496; StorPool on Linux 4.10 to 4.17; kvm-guest-drivers-windows issue 756"),
     ],
     check: Model(check),
 }
 
+/// A way to meet a bug: a disk for which all conditions hold.
+struct Use {
+    bug: Bug,
+    severity: Severity,
+    /// The field with the feature that has the bug.
+    field: DiskField,
+    when: &'static [When],
+    /// The advice for hosts that cannot be updated, about the field.
+    instead: fn(FieldPath) -> Phrase,
+    /// True if nothing is said without the version of the program: many disks use the feature, and few builds have
+    /// the bug.
+    needs_version: bool,
+}
+
+/// A condition of a [`Use`].
+enum When {
+    /// About the configuration.
+    Disk(fn(&Context<'_>, &Disk) -> bool),
+    /// A file on one of these file systems.
+    On(&'static [FsKind]),
+    /// A device of this kind under the image, at any depth.
+    Above(fn(&BlockKind) -> bool),
+}
+
+use When::{Above, On};
+
+const DIRECT: When = When::Disk(|_, disk| disk.backend.is_direct());
+const WRITABLE: When = When::Disk(|_, disk| disk.is_writable());
+const IO_URING: When = When::Disk(|_, disk| disk.backend.aio == Some(AioMode::IoUring));
+const INTERNAL: When = When::Disk(|_, disk| disk.backend.snapshot == Some(Snapshot::Internal));
+const VIRTIO_BLK: When =
+    When::Disk(|context, disk| is_a(context, disk, &[FrontendKind::VirtioBlk]));
+const IN_IOTHREAD: When = When::Disk(|context, disk| {
+    let controller = iothreads::virtio_scsi_of(context.domain, disk);
+    iothreads::of_disk(disk).next().is_some()
+        || controller.is_some_and(|(_, it)| iothreads::of_controller(it).next().is_some())
+});
+const DETECTS_ZEROES: When = When::Disk(|_, disk| {
+    let detects = disk.backend.detect_zeroes;
+    detects.is_some_and(|detects| detects != DetectZeroes::Off)
+});
+
+fn is_a(context: &Context<'_>, disk: &Disk, kinds: &[FrontendKind]) -> bool {
+    kinds.contains(&context.domain.frontend_kind(disk))
+}
+
+fn is_mapped(kind: &BlockKind) -> bool {
+    kind.is_lvm() || kind.is_crypt()
+}
+
+fn threads(at: FieldPath) -> Phrase {
+    phrase!("use {threads}", threads = setting(at, AioMode::Threads))
+}
+
+fn writeback(at: FieldPath) -> Phrase {
+    phrase!(
+        "use {writeback}",
+        writeback = setting(at, CacheMode::Writeback)
+    )
+}
+
+fn external(at: FieldPath) -> Phrase {
+    phrase!("use {external}", external = setting(at, Snapshot::External))
+}
+
+/// One row for each bug that a single disk can meet. The rules `qcow2-discard-corruption`, `image-size-unaligned` and
+/// `chain-too-long` report the others, and [`overlay_on_snapshot`] the one that a chain meets.
+static USES: &[Use] = &[
+    Use {
+        bug: Bug::IoUringInIothread,
+        severity: Severity::Error,
+        field: DiskField::Aio,
+        when: &[IO_URING, IN_IOTHREAD],
+        instead: threads,
+        needs_version: false,
+    },
+    Use {
+        bug: Bug::BcachefsWriteAlignment,
+        severity: Severity::Error,
+        field: DiskField::Cache,
+        when: &[DIRECT, WRITABLE, On(&[FsKind::Bcachefs])],
+        instead: writeback,
+        needs_version: false,
+    },
+    Use {
+        bug: Bug::ThrottleStall,
+        severity: Severity::Warning,
+        field: DiskField::Iotune,
+        when: &[When::Disk(|_, disk| {
+            disk.backend.iotune.is_some() || !disk.backend.throttle_filters.is_empty()
+        })],
+        instead: |_| {
+            "watch the guest for I/O that does not return, and remove the limits if it happens"
+                .into()
+        },
+        needs_version: true,
+    },
+    Use {
+        bug: Bug::IdeResetOverwrites,
+        severity: Severity::Pedantic,
+        field: DiskField::TargetBus,
+        when: &[
+            WRITABLE,
+            When::Disk(|context, disk| {
+                is_a(context, disk, &[FrontendKind::Ide, FrontendKind::Sata])
+            }),
+        ],
+        // An address on the old bus goes with the bus.
+        instead: |_| "put the disk on virtio, without its present address".into(),
+        needs_version: true,
+    },
+    Use {
+        bug: Bug::IoUringShortRead,
+        severity: Severity::Warning,
+        field: DiskField::Aio,
+        when: &[IO_URING, On(&[FsKind::Btrfs])],
+        instead: threads,
+        needs_version: true,
+    },
+    Use {
+        bug: Bug::VmdkDescriptor,
+        severity: Severity::Warning,
+        field: DiskField::Source,
+        when: &[
+            WRITABLE,
+            When::Disk(|_, disk| {
+                let image = disk.backend.image();
+                image.is_some_and(|image| image.format == Some(Format::Vmdk))
+            }),
+        ],
+        instead: |_| {
+            "run `qemu-img convert -f vmdk -O qcow2 IMAGE NEW`, and use the new image".into()
+        },
+        needs_version: true,
+    },
+    Use {
+        bug: Bug::IoThreadDrain,
+        severity: Severity::Warning,
+        field: DiskField::IoThread,
+        when: &[
+            IN_IOTHREAD,
+            When::Disk(|context, disk| {
+                is_a(
+                    context,
+                    disk,
+                    &[FrontendKind::VirtioBlk, FrontendKind::VirtioScsi],
+                )
+            }),
+        ],
+        instead: |_| "remove the iothread of the disk".into(),
+        needs_version: true,
+    },
+    Use {
+        bug: Bug::DiscardNoUnrefZeroes,
+        severity: Severity::Advice,
+        field: DiskField::DiscardNoUnref,
+        when: &[When::Disk(|_, disk| {
+            disk.backend.discard_no_unref == Some(Switch::On)
+        })],
+        instead: |_| "copy the image from time to time".into(),
+        needs_version: true,
+    },
+    Use {
+        bug: Bug::InternalSnapshotRevert,
+        severity: Severity::Warning,
+        field: DiskField::Snapshot,
+        when: &[INTERNAL],
+        instead: external,
+        needs_version: false,
+    },
+    Use {
+        bug: Bug::InternalSnapshotUefi,
+        severity: Severity::Warning,
+        field: DiskField::Snapshot,
+        when: &[
+            INTERNAL,
+            When::Disk(|context, _| context.domain.firmware == Some(Firmware::Efi)),
+        ],
+        instead: external,
+        needs_version: true,
+    },
+    Use {
+        bug: Bug::WorldReadableOverlay,
+        severity: Severity::Warning,
+        field: DiskField::Snapshot,
+        when: &[When::Disk(|_, disk| {
+            disk.backend.snapshot == Some(Snapshot::External)
+        })],
+        instead: |_| {
+            "run `chmod 600` on the overlay after each snapshot of the inactive guest".into()
+        },
+        needs_version: false,
+    },
+    Use {
+        bug: Bug::UsbCdrom,
+        severity: Severity::Warning,
+        field: DiskField::TargetBus,
+        when: &[When::Disk(|context, disk| {
+            let is_cdrom = disk.frontend.effective_device() == Device::Cdrom;
+            is_cdrom && is_a(context, disk, &[FrontendKind::Usb])
+        })],
+        instead: |at| phrase!("use {sata}", sata = setting(at, TargetBus::Sata)),
+        needs_version: false,
+    },
+    Use {
+        bug: Bug::NvmeMemoryLock,
+        severity: Severity::Warning,
+        field: DiskField::Source,
+        when: &[When::Disk(|_, disk| {
+            let image = disk.backend.image();
+            image.is_some_and(|image| matches!(image.protocol, Protocol::Nvme(_)))
+        })],
+        instead: |_| "set a hard limit of the guest's memory that is 2 GiB above its size".into(),
+        needs_version: true,
+    },
+    Use {
+        bug: Bug::DetectZeroesInChain,
+        severity: Severity::Pedantic,
+        field: DiskField::DetectZeroes,
+        when: &[
+            DETECTS_ZEROES,
+            When::Disk(|_, disk| {
+                let image = disk.backend.image();
+                image.is_some_and(|image| image.format == Some(Format::Qcow2))
+            }),
+        ],
+        instead: |_| "stop and start the guest after a snapshot or a block commit".into(),
+        needs_version: true,
+    },
+    Use {
+        bug: Bug::RootSquashSave,
+        severity: Severity::Pedantic,
+        field: DiskField::Source,
+        when: &[On(&[FsKind::Nfs, FsKind::Nfs4])],
+        instead: |_| "export the directory with `no_root_squash`".into(),
+        needs_version: true,
+    },
+    Use {
+        bug: Bug::IoUringOnLvm,
+        severity: Severity::Error,
+        field: DiskField::Aio,
+        when: &[
+            IO_URING,
+            Above(|kind| is_mapped(kind) || matches!(kind, BlockKind::Zvol | BlockKind::Loop)),
+        ],
+        instead: threads,
+        needs_version: false,
+    },
+    Use {
+        bug: Bug::DirectIoMemoryAlignment,
+        severity: Severity::Error,
+        field: DiskField::Cache,
+        when: &[
+            When::Disk(|context, _| context.target.qemu.is_none_or(|it| it < Version(7, 2, 0))),
+            DIRECT,
+            Above(is_mapped),
+        ],
+        instead: writeback,
+        needs_version: true,
+    },
+    Use {
+        bug: Bug::IoUringOnCifs,
+        severity: Severity::Warning,
+        field: DiskField::Aio,
+        when: &[IO_URING, On(&[FsKind::Cifs])],
+        instead: threads,
+        needs_version: false,
+    },
+    Use {
+        bug: Bug::DirectThreads,
+        severity: Severity::Warning,
+        field: DiskField::Aio,
+        when: &[
+            DIRECT,
+            WRITABLE,
+            When::Disk(|_, disk| {
+                let image = disk.backend.image();
+                let is_device =
+                    |image: &Image| matches!(image.protocol, Protocol::HostDevice { .. });
+                let is_by_threads = matches!(disk.backend.aio, None | Some(AioMode::Threads));
+                is_by_threads && image.is_some_and(is_device)
+            }),
+        ],
+        instead: |at| phrase!("use {native}", native = setting(at, AioMode::Native)),
+        needs_version: true,
+    },
+    Use {
+        bug: Bug::XfsMetadata,
+        severity: Severity::Warning,
+        field: DiskField::Source,
+        when: &[WRITABLE, On(&[FsKind::Xfs])],
+        instead: |_| "run `xfs_repair -n` on the unmounted file system".into(),
+        needs_version: true,
+    },
+    Use {
+        bug: Bug::ZvolFlush,
+        severity: Severity::Warning,
+        field: DiskField::Source,
+        when: &[WRITABLE, Above(|kind| *kind == BlockKind::Zvol)],
+        instead: |_| "run `zfs set sync=always VOLUME`".into(),
+        needs_version: true,
+    },
+    Use {
+        bug: Bug::ZfsHoles,
+        severity: Severity::Warning,
+        field: DiskField::Source,
+        when: &[WRITABLE, On(&[FsKind::Zfs])],
+        instead: |_| "run `echo 0 > /sys/module/zfs/parameters/zfs_dmu_offset_next_sync`".into(),
+        needs_version: true,
+    },
+    Use {
+        bug: Bug::ViostorPagefile,
+        severity: Severity::Warning,
+        field: DiskField::TargetBus,
+        when: &[VIRTIO_BLK],
+        instead: |_| "install the drivers of 0.1.271 in the guest".into(),
+        needs_version: true,
+    },
+    Use {
+        bug: Bug::ViostorNoTrim,
+        severity: Severity::Warning,
+        field: DiskField::Discard,
+        when: &[
+            VIRTIO_BLK,
+            When::Disk(|_, disk| disk.backend.discard == Some(Discard::Unmap)),
+        ],
+        instead: |_| "use bus `scsi` with a virtio-scsi controller, whose driver has TRIM".into(),
+        needs_version: true,
+    },
+    Use {
+        bug: Bug::VioscsiReset,
+        severity: Severity::Warning,
+        field: DiskField::TargetBus,
+        when: &[When::Disk(|context, disk| {
+            is_a(context, disk, &[FrontendKind::VirtioScsi])
+        })],
+        instead: |_| {
+            "install the drivers of 0.1.208 in the guest, or use one queue for the controller"
+                .into()
+        },
+        needs_version: true,
+    },
+];
+
 fn check(context: &Context<'_>, report: &mut Report) {
+    let mut open: Vec<&Use> = USES.iter().filter(|it| is_open(context, it)).collect();
+    let snapshots = Bug::SnapshotDeletesImage.row();
+    let deletes =
+        !context.target.has_bug(snapshots.bug).is_no() && runs(context, snapshots.program);
+    // Disk by disk, so that facts that several bugs need are missing once for each disk.
     for (index, disk, image) in context.images() {
-        io_uring_in_iothread(context, report, index, disk);
-        io_uring_on_lvm(context, report, index, disk, image);
-        direct_above_mapper(context, report, index, disk, image);
-        io_uring_on_cifs(context, report, index, disk, image);
-        bcachefs(context, report, index, disk, image);
-        snapshot_of_disk(context, report, index, disk);
-        throttled(context, report, index, disk);
+        open.retain(|meets| {
+            let row = meets.bug.row();
+            let at = FieldPath::Disk(index, meets.field);
+            let mut conditions = meets.when.iter();
+            let is_met = conditions.all(|when| when.holds(context, report, at, disk, image));
+            if is_met {
+                let instead = (meets.instead)(at);
+                report_use(context, report, row, meets.severity, at, instead);
+            }
+            // The drivers are the same for all disks: one finding is enough.
+            !is_met || row.program != Program::VirtioWin
+        });
+        if deletes && let Some(chain) = chain_of(context, index, disk, image) {
+            overlay_on_snapshot(context, report, snapshots, &chain);
+        }
     }
-    overlays_on_snapshots(context, report);
-    viostor(context, report);
 }
 
-/// The row of a bug that a target has or may have.
-fn open_row(context: &Context<'_>, bug: Bug) -> Option<&'static KnownBadRow> {
-    let answer = context.target.has_bug(bug);
-    (!answer.is_no()).then(|| bug.row())
+/// True if the program of a guest may have the bug.
+fn is_open(context: &Context<'_>, meets: &Use) -> bool {
+    let row = meets.bug.row();
+    let may_have = match version_of(context, row.program).map(|it| row.answer(it)) {
+        None => !meets.needs_version,
+        // The image of the drivers says what can be installed, not what is.
+        Some(answer) if row.program == Program::VirtioWin => answer.is_yes(),
+        Some(answer) => !answer.is_no(),
+    };
+    may_have && runs(context, row.program)
 }
 
-/// Reports that a disk uses a feature if the target has the bug, with the advice for hosts that cannot be updated; if the version is not known, reports that.
+impl When {
+    /// True if the condition holds for a disk; what the facts do not show is reported as not checked.
+    fn holds(
+        &self,
+        context: &Context<'_>,
+        report: &mut Report,
+        at: FieldPath,
+        disk: &Disk,
+        image: &Image,
+    ) -> bool {
+        match self {
+            When::Disk(is_met) => is_met(context, disk),
+            When::On(kinds) => is_on(context, report, at, image, kinds),
+            When::Above(is_of_kind) => {
+                let path = image.host_path();
+                path.is_some_and(|path| is_above(context, report, at, path, is_of_kind))
+            }
+        }
+    }
+}
+
+/// False for libvirt if QEMU runs without it.
+fn runs(context: &Context<'_>, program: Program) -> bool {
+    program != Program::Libvirt || context.is_for_libvirt()
+}
+
+/// The version of a program for this guest.
+fn version_of(context: &Context<'_>, program: Program) -> Option<Version> {
+    match program {
+        Program::Qemu | Program::Libvirt | Program::Kernel => context.target.version_of(program),
+        Program::Zfs => {
+            let mut filesystems = context.host?.facts().filesystems.iter();
+            filesystems.find_map(|it| it.zfs.value()?.version.value().copied())
+        }
+        Program::VirtioWin => {
+            let is_cdrom = |disk: &Disk| disk.frontend.effective_device() == Device::Cdrom;
+            let mut drives = context.images().filter(|(_, disk, _)| is_cdrom(disk));
+            drives.find_map(|(_, _, image)| {
+                virtio_win_version(image.host_path()?.rsplit('/').next()?)
+            })
+        }
+    }
+}
+
+/// Reports that a guest uses a feature if its program has the bug, with the advice for hosts that cannot be updated; if
+/// that is not known, reports that.
 fn report_use(
     context: &Context<'_>,
     report: &mut Report,
     row: &KnownBadRow,
+    severity: Severity,
     at: FieldPath,
     instead: Phrase,
 ) {
     let program = row.program.name();
-    match (
-        context.target.version_of(row.program),
-        context.target.has_bug(row.bug),
-    ) {
-        (_, Answer::No(_)) => {}
-        (Some(version), Answer::Yes(_)) => report_bug(report, row, version, at, instead),
-        (Some(version), Answer::Unknown) => {
+    let Some(version) = version_of(context, row.program) else {
+        let what = format!("the version of {program}");
+        report.not_checked(at, Missing::new(what, "the target does not set it"));
+        return;
+    };
+    match row.answer(version) {
+        Answer::No(_) => {}
+        Answer::Yes(_) => report_bug(report, row, severity, version, at, instead),
+        Answer::Unknown => {
             let why = format!("{program} {version} was not tried");
             let what = format!("the bug `{}`", row.name);
             report.not_checked(at, Missing::new(what, why));
         }
-        (None, _) => {
-            let what = format!("the version of {program}");
-            report.not_checked(at, Missing::new(what, "the target does not set it"));
-        }
     }
-}
-
-/// Reports a disk that uses io_uring, with the advice to use threads.
-fn advise_threads(context: &Context<'_>, report: &mut Report, row: &KnownBadRow, disk: usize) {
-    let at = FieldPath::Disk(disk, DiskField::Aio);
-    let instead = phrase!("use {threads}", threads = setting(at, AioMode::Threads));
-    report_use(context, report, row, at, instead);
 }
 
 fn report_bug(
     report: &mut Report,
     row: &KnownBadRow,
+    severity: Severity,
     version: Version,
     at: FieldPath,
     instead: Phrase,
@@ -294,7 +721,7 @@ fn report_bug(
     finding
         .label("uses the feature with the bug")
         .confidence(Confidence::Assumed)
-        .severity(severity(row.bug));
+        .severity(severity);
     match fix {
         Some(fix) => finding
             .note(format!(
@@ -318,66 +745,6 @@ fn in_sentence(about: &str) -> String {
     first.chain(letters).collect()
 }
 
-/// Errors for guests that hang, cannot write or lose a whole image.
-const fn severity(bug: Bug) -> Severity {
-    match bug {
-        Bug::IoUringInIothread
-        | Bug::BcachefsWriteAlignment
-        | Bug::IoUringOnLvm
-        | Bug::DirectIoMemoryAlignment
-        | Bug::SnapshotDeletesImage => Severity::Error,
-        Bug::InternalSnapshotRevert
-        | Bug::ThrottleStall
-        | Bug::ViostorNoTrim
-        | Bug::WorldReadableOverlay
-        | Bug::IoUringOnCifs
-        | Bug::ViostorPagefile
-        // Reported by the rules qcow2-discard-corruption, image-size-unaligned and chain-too-long.
-        | Bug::Qcow2DiscardDuringCow
-        | Bug::RawEndUnaligned
-        | Bug::DeepChain => Severity::Warning,
-    }
-}
-
-fn io_uring_in_iothread(context: &Context<'_>, report: &mut Report, index: usize, disk: &Disk) {
-    let Some(row) = open_row(context, Bug::IoUringInIothread) else {
-        return;
-    };
-    let controller = iothreads::virtio_scsi_of(context.domain, disk);
-    let is_in_iothread = iothreads::of_disk(disk).next().is_some()
-        || controller.is_some_and(|(_, it)| iothreads::of_controller(it).next().is_some());
-    if disk.backend.aio != Some(AioMode::IoUring) || !is_in_iothread {
-        return;
-    }
-    advise_threads(context, report, row, index);
-}
-
-/// io_uring above a device that hangs with it, at any depth.
-fn io_uring_on_lvm(
-    context: &Context<'_>,
-    report: &mut Report,
-    index: usize,
-    disk: &Disk,
-    image: &Image,
-) {
-    let Some(row) = open_row(context, Bug::IoUringOnLvm) else {
-        return;
-    };
-    let (Some(AioMode::IoUring), Some(path)) = (disk.backend.aio, image.host_path()) else {
-        return;
-    };
-    let at = FieldPath::Disk(index, DiskField::Aio);
-    let hangs =
-        |kind: &BlockKind| is_mapped(kind) || matches!(kind, BlockKind::Zvol | BlockKind::Loop);
-    if is_above(context, report, at, path, hangs) {
-        advise_threads(context, report, row, index);
-    }
-}
-
-fn is_mapped(kind: &BlockKind) -> bool {
-    kind.is_lvm() || kind.is_crypt()
-}
-
 /// True if a device of a kind is under a path, at any depth; unknown devices are reported as not checked.
 fn is_above(
     context: &Context<'_>,
@@ -393,94 +760,13 @@ fn is_above(
     devices.is_some_and(|all| all.iter().any(|device| is_of_kind(&device.kind)))
 }
 
-/// Direct I/O above device mapper, with a QEMU that detects the alignment wrongly.
-fn direct_above_mapper(
-    context: &Context<'_>,
-    report: &mut Report,
-    index: usize,
-    disk: &Disk,
-    image: &Image,
-) {
-    // Without a kernel, nothing is said: the bug was in ten releases.
-    let has_bug = context
-        .target
-        .has_bug(Bug::DirectIoMemoryAlignment)
-        .is_yes();
-    let is_detected = context.target.qemu.is_some_and(|it| it >= Version(7, 2, 0));
-    let Some(path) = image.host_path().filter(|_| has_bug && !is_detected) else {
-        return;
-    };
-    let at = FieldPath::Disk(index, DiskField::Cache);
-    if disk.backend.is_direct() && is_above(context, report, at, path, is_mapped) {
-        let writeback = setting(at, vmdisk_model::CacheMode::Writeback);
-        let row = Bug::DirectIoMemoryAlignment.row();
-        report_use(
-            context,
-            report,
-            row,
-            at,
-            phrase!("use {writeback}", writeback),
-        );
-    }
-}
-
-/// Disks with limits.
-fn throttled(context: &Context<'_>, report: &mut Report, index: usize, disk: &Disk) {
-    let Some(row) = open_row(context, Bug::ThrottleStall) else {
-        return;
-    };
-    // Without a target, nothing is said: the bug is rare, and many disks have limits.
-    let is_limited = disk.backend.iotune.is_some() || !disk.backend.throttle_filters.is_empty();
-    if is_limited && context.target.qemu.is_some() {
-        let at = FieldPath::Disk(index, DiskField::Iotune);
-        let instead =
-            "watch the guest for I/O that does not return, and remove the limits if it happens"
-                .into();
-        report_use(context, report, row, at, instead);
-    }
-}
-
-fn io_uring_on_cifs(
-    context: &Context<'_>,
-    report: &mut Report,
-    index: usize,
-    disk: &Disk,
-    image: &Image,
-) {
-    let Some(row) = open_row(context, Bug::IoUringOnCifs) else {
-        return;
-    };
-    if disk.backend.aio != Some(AioMode::IoUring) {
-        return;
-    }
-    let at = FieldPath::Disk(index, DiskField::Aio);
-    if is_on(context, report, at, image, &FsKind::Cifs) {
-        advise_threads(context, report, row, index);
-    }
-}
-
-fn bcachefs(context: &Context<'_>, report: &mut Report, index: usize, disk: &Disk, image: &Image) {
-    let Some(row) = open_row(context, Bug::BcachefsWriteAlignment) else {
-        return;
-    };
-    if !disk.backend.is_direct() || !disk.is_writable() {
-        return;
-    }
-    let at = FieldPath::Disk(index, DiskField::Cache);
-    if is_on(context, report, at, image, &FsKind::Bcachefs) {
-        let writeback = setting(at, vmdisk_model::CacheMode::Writeback);
-        let instead = phrase!("use {writeback}", writeback);
-        report_use(context, report, row, at, instead);
-    }
-}
-
-/// True if an image is a file on a kind of file system; an unknown file system is reported as not checked.
+/// True if an image is a file on one of these file systems; an unknown file system is reported as not checked.
 fn is_on(
     context: &Context<'_>,
     report: &mut Report,
     at: FieldPath,
     image: &Image,
-    kind: &FsKind,
+    kinds: &[FsKind],
 ) -> bool {
     let Protocol::File { path, .. } = &image.protocol else {
         return false;
@@ -490,91 +776,28 @@ fn is_on(
         .host(what)
         .and_then(|host| Context::known(host.filesystem_of(path), what));
     let filesystem = report.require(at, filesystem).flatten();
-    filesystem.is_some_and(|filesystem| filesystem.kind == *kind)
+    filesystem.is_some_and(|filesystem| kinds.contains(&filesystem.kind))
 }
 
-fn snapshot_of_disk(context: &Context<'_>, report: &mut Report, index: usize, disk: &Disk) {
-    if !context.is_for_libvirt() {
-        return;
+/// An overlay above an image that has internal snapshots.
+fn overlay_on_snapshot(
+    context: &Context<'_>,
+    report: &mut Report,
+    row: &KnownBadRow,
+    chain: &Chain<'_>,
+) {
+    if let Some(missing) = chain.unknown() {
+        report.not_checked(chain.at(), missing.clone());
     }
-    let at = FieldPath::Disk(index, DiskField::Snapshot);
-    let (bug, instead) = match disk.backend.snapshot {
-        Some(Snapshot::Internal) => (
-            Bug::InternalSnapshotRevert,
-            phrase!("use {external}", external = setting(at, Snapshot::External)),
-        ),
-        Some(Snapshot::External) => (
-            Bug::WorldReadableOverlay,
-            Phrase::from(
-                "run `chmod 600` on the overlay after each snapshot of the inactive guest",
-            ),
-        ),
-        Some(Snapshot::No | Snapshot::Manual) | None => return,
-    };
-    if let Some(row) = open_row(context, bug) {
-        report_use(context, report, row, at, instead);
-    }
-}
-
-/// Overlays above an image that has internal snapshots.
-fn overlays_on_snapshots(context: &Context<'_>, report: &mut Report) {
-    let Some(row) =
-        open_row(context, Bug::SnapshotDeletesImage).filter(|_| context.is_for_libvirt())
-    else {
-        return;
-    };
-    for chain in chains(context) {
-        if let Some(missing) = chain.unknown() {
-            report.not_checked(chain.at(), missing.clone());
-        }
-        let has_snapshots = chain
-            .layers
-            .iter()
-            .skip(usize::from(chain.written_above == 0))
-            .filter_map(|layer| layer.header)
-            .any(|header| header.snapshots.value().is_some_and(|count| *count > 0));
-        if has_snapshots {
-            let instead = "copy the image before you delete a snapshot".into();
-            let disk = chain.index;
-            let at = FieldPath::Image(disk, 0, ImageField::Path);
-            report_use(context, report, row, at, instead);
-        }
-    }
-}
-
-/// Disks of the virtio-blk driver in a guest that has a driver image with the bug.
-fn viostor(context: &Context<'_>, report: &mut Report) {
-    let Some(version) = context.images().find_map(|(_, disk, image)| {
-        let is_cdrom = disk.frontend.effective_device() == Device::Cdrom;
-        let name = image.host_path()?.rsplit('/').next()?;
-        virtio_win_version(name).filter(|_| is_cdrom)
-    }) else {
-        return;
-    };
-    let rows = [
-        (
-            Bug::ViostorPagefile,
-            DiskField::TargetBus,
-            "install the drivers of 0.1.271 in the guest",
-        ),
-        (
-            Bug::ViostorNoTrim,
-            DiskField::Discard,
-            "use bus `scsi` with a virtio-scsi controller, whose driver has TRIM",
-        ),
-    ];
-    for (bug, field, instead) in rows {
-        let row = bug.row();
-        let trims = |disk: &Disk| disk.backend.discard == Some(Discard::Unmap);
-        let is_met = |disk: &Disk| {
-            let is_virtio_blk = context.domain.frontend_kind(disk) == FrontendKind::VirtioBlk;
-            is_virtio_blk && (field != DiskField::Discard || trims(disk))
-        };
-        let met = context.disks().find(|(_, disk)| is_met(disk));
-        if let Some((disk, _)) = met.filter(|_| row.answer(version).is_yes()) {
-            let at = FieldPath::Disk(disk, field);
-            let instead = instead.into();
-            report_bug(report, row, version, at, instead);
-        }
+    let has_snapshots = chain
+        .layers
+        .iter()
+        .skip(usize::from(chain.written_above == 0))
+        .filter_map(|layer| layer.header)
+        .any(|header| header.snapshots.value().is_some_and(|count| *count > 0));
+    if has_snapshots {
+        let instead = "copy the image before you delete a snapshot".into();
+        let at = FieldPath::Image(chain.index, 0, ImageField::Path);
+        report_use(context, report, row, Severity::Error, at, instead);
     }
 }

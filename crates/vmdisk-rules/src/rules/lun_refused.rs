@@ -1,15 +1,20 @@
 //! `lun-refused`
 
+use vmdisk_facts::BlockKind;
 use vmdisk_fields::{phrase, setting};
 use vmdisk_model::{Device, DiskField, FieldPath, Format, ImageField, Protocol};
-use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
+
+use crate::host;
 
 declare_rule! {
     /// A disk is configured as a SCSI device of the host, but its source is not one.
     ///
     /// ## What it reports
     /// Reports `device='lun'`, and `scsi-block` and `scsi-generic` on command lines, with a file, with an image that is
-    /// not raw, and with I/O limits.
+    /// not raw, with I/O limits, and with a device of the host that takes no SCSI commands: NVMe, virtio, loop, RAID by md,
+    /// thin volumes, encryption, bcache, zvols and devices on a network. Partitions and other logical volumes are not
+    /// judged, because the kernel passes commands on for some processes.
     ///
     /// ## Why it matters
     /// The guest's SCSI commands are sent to the host's device unchanged. A file does not accept them, and a format or
@@ -38,6 +43,33 @@ declare_rule! {
     ///   -device virtio-scsi-pci,id=scsi0 \
     ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
     ///   -device scsi-block,drive=f0,id=sda,bus=scsi0.0
+    /// ```
+    /// ```xml,reported,facts-xfs-nvme
+    /// <domain type='kvm'>
+    ///   <name>web1</name>
+    ///   <devices>
+    ///     <controller type='scsi' index='0' model='virtio-scsi'/>
+    ///     <disk type='block' device='lun'>
+    ///       <driver name='qemu' type='raw'/>
+    ///       <source dev='/dev/nvme2n1'/>
+    ///       <target dev='sda' bus='scsi'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// ```xml,reported,hidden,facts-mounted-partition
+    /// <disk type='block' device='lun'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source dev='/dev/loop0'/>
+    ///   <target dev='sda' bus='scsi'/>
+    /// </disk>
+    /// ```
+    /// ```xml,not-reported,hidden,facts-mounted-partition
+    /// <disk type='block' device='lun'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source dev='/dev/vg0/guestdata'/>
+    ///   <target dev='sda' bus='scsi'/>
+    /// </disk>
     /// ```
     ///
     /// ## Not reported
@@ -127,7 +159,57 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     ))
                     .severity(Severity::Warning);
             }
+            (Protocol::HostDevice { path }, _) => {
+                let at = FieldPath::Image(index, 0, ImageField::Source);
+                let Some(Some(kind)) = report.require(at, without_scsi(context, path.0.as_str()))
+                else {
+                    continue;
+                };
+                report
+                    .finding(
+                        at,
+                        phrase!(
+                            "{disk} is configured as a SCSI device of the host, but {path} is {kind}",
+                            path = path.0.clone(),
+                            kind,
+                        ),
+                    )
+                    .label("this device does not accept SCSI commands")
+                    .help("use a raw SCSI device of the host, or an emulated disk: `device='disk'`, `scsi-hd`, in a spec no `as: lun`");
+            }
             _ => {}
         }
     }
+}
+
+/// The kind of a device that takes no SCSI commands; `None` for one that does or may.
+///
+/// # Errors
+/// If the facts do not say which device it is, or whether a disk is a SCSI disk.
+fn without_scsi(context: &Context<'_>, path: &str) -> Result<Option<&'static str>, Missing> {
+    if context.host.is_none() {
+        return Ok(None);
+    }
+    let Some((_, device)) = host::block_device(context, path)? else {
+        return Ok(None);
+    };
+    let what = || format!("whether {path} is a SCSI disk");
+    Ok(match device.kind {
+        BlockKind::Disk => match Context::known(device.scsi.clone(), what)? {
+            None => Some("a disk without SCSI commands, such as virtio"),
+            Some(_) => None,
+        },
+        BlockKind::Nvme => Some("an NVMe namespace"),
+        BlockKind::Loop => Some("a loop device"),
+        BlockKind::Md => Some("a RAID of the host"),
+        BlockKind::LvmThin => Some("a thin logical volume"),
+        BlockKind::CryptLuks1 | BlockKind::CryptLuks2 | BlockKind::Crypt => {
+            Some("an encrypted device")
+        }
+        BlockKind::Bcache => Some("a bcache device"),
+        BlockKind::Zvol => Some("a ZFS volume"),
+        BlockKind::Rbd | BlockKind::Nbd | BlockKind::Drbd => Some("a device on a network"),
+        BlockKind::Zram | BlockKind::Ram => Some("a device in memory"),
+        _ => None,
+    })
 }

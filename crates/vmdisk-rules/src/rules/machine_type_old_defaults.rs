@@ -12,7 +12,7 @@ declare_rule! {
     /// Reports machine types that make any QEMU behave like an old version: virtio-blk without discard (until 3.1),
     /// queues of 128 requests (until 4.2), one queue for all vCPUs (until 5.1), no discard granularity for the guest
     /// (until 5.2), two interrupts for all queues (until 2.11), and virtio without its modern interface (until 2.6).
-    /// Only defaults that affect these disks are reported. `vmdisk capabilities --target machine=NAME` lists all of
+    /// Only defaults that affect these disks are reported. `vmdisk facts qemu --target machine=NAME` lists all of
     /// them.
     ///
     /// ## Why it matters

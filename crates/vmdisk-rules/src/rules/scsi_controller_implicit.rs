@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use vmdisk_fields::phrase;
 use vmdisk_model::{
-    Architecture, Disk, DiskField, Domain, FieldPath, ScsiControllerModel, TargetBus,
+    Architecture, Device, Disk, DiskField, Domain, FieldPath, ScsiControllerModel, TargetBus,
 };
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
 
@@ -117,11 +117,18 @@ fn check(context: &Context<'_>, report: &mut Report) {
             )
             .label("libvirt chooses the LSI 53C895A (`lsilogic`)")
             .note("a guest without a driver for it does not see the disk")
-            .help(phrase!(
-                "set the model of SCSI controller {number} to virtio-scsi, or use {virtio}",
-                number,
-                virtio = on_virtio(context, index, disk),
-            ));
+            .help(match disk.frontend.effective_device() {
+                Device::Disk => phrase!(
+                    "set the model of SCSI controller {number} to virtio-scsi, or use {virtio}",
+                    number,
+                    virtio = on_virtio(context, index, disk),
+                ),
+                // On virtio there are no other devices.
+                _ => phrase!(
+                    "set the model of SCSI controller {number} to virtio-scsi",
+                    number
+                ),
+            });
         // One finding is enough for all disks of the guest.
         return;
     }

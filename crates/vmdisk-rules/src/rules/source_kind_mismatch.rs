@@ -1,16 +1,18 @@
 //! `source-kind-mismatch`
 
-use vmdisk_facts::FileKind;
+use vmdisk_facts::{FileKind, HostIndex};
 use vmdisk_fields::{phrase, quoted, setting};
-use vmdisk_model::{DiskField, FieldPath, HostStorage, ImageField};
-use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
+use vmdisk_model::{DevicePath, DevicePathKind, DiskField, FieldPath, HostStorage, ImageField};
+use vmdisk_rule::{Confidence, Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
 declare_rule! {
     /// A disk is configured as a file, but its path is a device, or the reverse.
     ///
     /// ## What it reports
     /// Reports `type='file'` with a path that is a block device, character device or directory, and `type='block'`
-    /// with a path that is a regular file or directory; on command lines, the drivers `file` and `host_device`.
+    /// with a path that is a regular file or directory; on command lines, the drivers `file` and `host_device`. Without
+    /// host facts, it reports `type='file'` with the name of a block device, such as `/dev/sda`, `/dev/VG/LV` or a link
+    /// under `/dev/disk`.
     ///
     /// ## Why it matters
     /// QEMU 6.0 and later check the kind of the path, and do not start. A symbolic link counts as its destination, so
@@ -26,6 +28,36 @@ declare_rule! {
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='raw' cache='none'/>
     ///   <source file='/srv/img/web1-link'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    ///
+    /// The name of a logical volume needs no facts:
+    /// ```xml,reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='none'/>
+    ///   <source file='/dev/vg0/web1'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,not-checked,hidden
+    /// <disk type='block' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='none'/>
+    ///   <source dev='/dev/vg0/web1'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,not-checked,hidden
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/dev/shm/web1'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,not-checked,hidden
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/dev/hugepages/web1'/>
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
@@ -78,23 +110,15 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let is_file = matches!(storage, HostStorage::File(_));
         let at = FieldPath::Image(index, 0, ImageField::Path);
         let what = || format!("what {path} is");
-        let host = context.host(what);
-        let Some(host) = report.require(at, host) else {
-            continue;
+        let found = context
+            .host(what)
+            .and_then(|host| kind_of(host, path, what));
+        let is_named = found.is_err() && is_file && is_name_of_device(path);
+        let kind = match found {
+            Err(_) if is_named => Some(FileKind::Block),
+            found => report.require(at, found).flatten(),
         };
-        let kind = match host.file(path) {
-            Some(file) if file.is_missing() => continue,
-            Some(file) => Context::known(file.kind.as_ref(), what).map(|kind| kind.copied()),
-            None if host.block_device(path).is_known() => Ok(Some(FileKind::Block)),
-            None if host
-                .directory(path)
-                .is_some_and(|it| it.path == path && it.present.is_true()) =>
-            {
-                Ok(Some(FileKind::Directory))
-            }
-            None => Err(Missing::new(what(), Missing::NOT_COLLECTED)),
-        };
-        let Some(kind) = report.require(at, kind).flatten() else {
+        let Some(kind) = kind else {
             continue;
         };
         let kind_at = FieldPath::Disk(index, DiskField::SourceType);
@@ -111,17 +135,45 @@ fn check(context: &Context<'_>, report: &mut Report) {
             _ => continue,
         };
         let configured = if is_file { "a file" } else { "a device" };
-        report
-            .finding(
-                at,
-                phrase!(
-                    "{disk} is configured as {configured}, but {path} is {word}",
-                    configured,
-                    path = quoted(path.to_owned()),
-                    word,
-                ),
-            )
-            .label(word)
-            .help(help);
+        let finding = report.finding(
+            at,
+            phrase!(
+                "{disk} is configured as {configured}, but {path} is {word}",
+                configured,
+                path = quoted(path.to_owned()),
+                word,
+            ),
+        );
+        finding.label(word).help(help);
+        if is_named {
+            finding
+                .confidence(Confidence::Assumed)
+                .note("its name says so: the path was not looked at");
+        }
     }
+}
+
+/// The kind of a path; `None` if it does not exist.
+fn kind_of(
+    host: &HostIndex<'_>,
+    path: &str,
+    what: impl Fn() -> String,
+) -> Result<Option<FileKind>, Missing> {
+    match host.file(path) {
+        Some(file) if file.is_missing() => Ok(None),
+        Some(file) => Context::known(file.kind.as_ref(), what).map(|kind| kind.copied()),
+        None if host.block_device(path).is_known() => Ok(Some(FileKind::Block)),
+        None if host
+            .directory(path)
+            .is_some_and(|it| it.path == path && it.present.is_true()) =>
+        {
+            Ok(Some(FileKind::Directory))
+        }
+        None => Err(Missing::new(what(), Missing::NOT_COLLECTED)),
+    }
+}
+
+/// True for a name that only block devices have.
+fn is_name_of_device(path: &str) -> bool {
+    !matches!(DevicePath::new(path).kind(), DevicePathKind::Other)
 }

@@ -19,7 +19,7 @@ declare_rule! {
     /// The configuration uses a feature that the target's QEMU or libvirt does not have.
     ///
     /// ## What it reports
-    /// Compares the configuration with the table that `vmdisk capabilities` prints: the features of QEMU and libvirt,
+    /// Compares the configuration with the table that `vmdisk facts qemu` prints: the features of QEMU and libvirt,
     /// with the first and last version of each. With `--qemu PATH`, the answer of the program decides. With `--target`
     /// or facts, the version decides, and the finding says that this is assumed. `machine-missing-in-qemu` reports
     /// machine types. On command lines, only QEMU is checked.
@@ -30,7 +30,7 @@ declare_rule! {
     ///
     /// ## Use instead
     /// Remove the feature, or run the guest on the version that the finding names.
-    /// `vmdisk capabilities --target qemu=VERSION,libvirt=VERSION` lists the features of a target.
+    /// `vmdisk facts qemu --target qemu=VERSION,libvirt=VERSION` lists the features of a target.
     ///
     /// ## Reported
     /// ```xml,reported,qemu-7.2,libvirt-10.0

@@ -3,7 +3,7 @@
 use vmdisk_facts::Capability;
 use vmdisk_fields::{phrase, setting};
 use vmdisk_model::{BackendSource, DiskField, FieldPath, TargetBus};
-use vmdisk_rule::{Context, Evidence, Group, Report, Severity, declare_rule};
+use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
 declare_rule! {
     /// A CD or floppy drive on bus usb has no medium.
@@ -28,6 +28,21 @@ declare_rule! {
     /// ```
     ///
     /// ## Not reported
+    /// ```xml,not-reported,libvirt-11.5
+    /// <disk type='file' device='cdrom'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <target dev='sda' bus='usb'/>
+    ///   <readonly/>
+    /// </disk>
+    /// ```
+    /// Not checked without a target, because the version of libvirt is unknown:
+    /// ```xml,not-checked
+    /// <disk type='file' device='cdrom'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <target dev='sda' bus='usb'/>
+    ///   <readonly/>
+    /// </disk>
+    /// ```
     /// ```xml,not-reported
     /// <disk type='file' device='cdrom'>
     ///   <driver name='qemu' type='raw'/>
@@ -47,7 +62,8 @@ declare_rule! {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     // Later ones attach a CD drive.
-    if !context.can(Capability::LibvirtUsbCdrom).is_no() {
+    let attaches_cdrom = context.can(Capability::LibvirtUsbCdrom);
+    if attaches_cdrom.is_yes() {
         return;
     }
     for (index, disk) in context.disks() {
@@ -57,6 +73,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         }
         let at = FieldPath::Disk(index, DiskField::TargetBus);
+        if !attaches_cdrom.is_no() {
+            let why = "the target does not set it";
+            report.not_checked(at, Missing::new("the version of libvirt", why));
+            continue;
+        }
         report
             .finding(at, phrase!("{disk} is an empty drive on bus usb"))
             .label("attached as a USB stick, which cannot be empty")

@@ -8,10 +8,10 @@ use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity, declare_r
 use crate::host;
 
 declare_rule! {
-    /// The ZFS records under a raw image are much larger than the blocks of the guest, so small writes rewrite large records.
+    /// The ZFS records under an image are much larger than the blocks of the guest, so small writes rewrite large records.
     ///
     /// ## What it reports
-    /// Reports a raw image on a dataset with `recordsize` of 128 KiB or more, and a ZFS volume with such a
+    /// Reports a raw or qcow2 image on a dataset with `recordsize` of 128 KiB or more, and a ZFS volume with such a
     /// `volblocksize`. 128 KiB is the default of a dataset.
     ///
     /// ## Why it matters
@@ -60,8 +60,11 @@ declare_rule! {
 const LARGE: u64 = 128 * Bytes::KIB;
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    let is_raw = |_: &Disk, image: &Image| image.format.is_none_or(|format| format == Format::Raw);
-    let disks = host::kept_on(context, report, "the records of ZFS", is_raw);
+    let is_meant = |_: &Disk, image: &Image| {
+        let format = image.format.unwrap_or(Format::Raw);
+        matches!(format, Format::Raw | Format::Qcow2)
+    };
+    let disks = host::kept_on(context, report, "the records of ZFS", is_meant);
     for (index, _, image, path, facts) in disks {
         let at = host::image_of(index);
         let record = report.require(at, record(facts, image, path)).flatten();
