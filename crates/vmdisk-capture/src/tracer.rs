@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -101,7 +102,16 @@ fn reason(program: &OsStr, error: &io::Error) -> String {
         .filter(is_there)
         .map(|it| it.display().to_string())
         .collect();
+    let is_no_program = |path: &String| {
+        let mode = std::fs::metadata(path).map(|it| it.permissions().mode());
+        mode.is_ok_and(|mode| mode & 0o111 == 0)
+    };
     match error.kind() {
+        io::ErrorKind::PermissionDenied
+            if !closed.is_empty() && closed.iter().all(is_no_program) =>
+        {
+            format!("{} is not executable", closed.join(", "))
+        }
         io::ErrorKind::PermissionDenied if !closed.is_empty() => {
             format!(
                 "the user who runs it here may not reach {}",

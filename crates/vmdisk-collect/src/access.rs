@@ -204,7 +204,7 @@ impl List {
     }
 }
 
-/// Returns whether a process listens on a socket, and the collector's access to it; does not connect.
+/// Returns whether a process listens on a socket; does not connect.
 pub(crate) fn socket(given: &Path, real: &Path) -> Socket {
     let table = "/proc/net/unix";
     Socket {
@@ -215,7 +215,6 @@ pub(crate) fn socket(given: &Path, real: &Path) -> Socket {
             })),
             Err(error) => Fact::Unknown(obstacle(table, &error)),
         },
-        connectable: Fact::Known(rustix::fs::access(real, rustix::fs::Access::WRITE_OK).is_ok()),
     }
 }
 

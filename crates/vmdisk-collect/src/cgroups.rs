@@ -1,4 +1,4 @@
-//! Control groups: external limits on the I/O and memory of guests.
+//! Control groups: external limits on the I/O of guests.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +16,8 @@ const MACHINES: &str = "/machine.slice";
 enum Hierarchy {
     /// Version 2: one mount point for all controllers.
     Unified(String),
-    /// Version 1: separate mount points for I/O and memory.
-    Single { io: String, memory: Option<String> },
+    /// Version 1: the mount point of the controller of I/O.
+    Single(String),
 }
 
 /// Returns the limits of control groups.
@@ -60,8 +60,7 @@ fn hierarchy(root: &Root, mounts: &MountTable) -> Option<Hierarchy> {
         line.map(|line| line.point.clone())
     };
     if let Some(io) = single("blkio") {
-        let memory = single("memory");
-        return Some(Hierarchy::Single { io, memory });
+        return Some(Hierarchy::Single(io));
     }
     let unified = mounts.lines.iter().find(|line| line.fstype == "cgroup2")?;
     root.exists(&unified.point)
@@ -75,7 +74,7 @@ fn own_path(text: &str, hierarchy: &Hierarchy) -> Option<String> {
         let (_number, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
         let is_it = match hierarchy {
             Hierarchy::Unified(_) => controllers.is_empty(),
-            Hierarchy::Single { .. } => controllers.split(',').any(|name| name == "blkio"),
+            Hierarchy::Single(_) => controllers.split(',').any(|name| name == "blkio"),
         };
         is_it.then(|| path.to_owned())
     })
@@ -83,10 +82,7 @@ fn own_path(text: &str, hierarchy: &Hierarchy) -> Option<String> {
 
 /// Returns one group, including the limits of its parents if they apply; absent if it does not exist.
 fn group(root: &Root, hierarchy: &Hierarchy, path: &str, with_above: bool) -> Fact<Cgroup> {
-    let (io_point, memory_point) = match hierarchy {
-        Hierarchy::Unified(point) => (point, Some(point)),
-        Hierarchy::Single { io, memory } => (io, memory.as_ref()),
-    };
+    let (Hierarchy::Unified(point) | Hierarchy::Single(point)) = hierarchy;
     let path = path.trim_end_matches('/');
     // A group of another namespace is outside the visible hierarchy.
     if path.split('/').any(|part| part == "..") {
@@ -95,7 +91,7 @@ fn group(root: &Root, hierarchy: &Hierarchy, path: &str, with_above: bool) -> Fa
             "the group is outside the mounted hierarchy",
         );
     }
-    if !root.exists(format!("{io_point}{path}")) {
+    if !root.exists(format!("{point}{path}")) {
         return Fact::Absent;
     }
     let mut places = vec![path];
@@ -108,68 +104,30 @@ fn group(root: &Root, hierarchy: &Hierarchy, path: &str, with_above: bool) -> Fa
     }
     // The root of the hierarchy has no limit files, but a container's root may be a limited group.
     let mut io_max: Fact<Vec<IoMax>> = Fact::Absent;
-    let mut memory_max = Fact::Absent;
     for place in places {
         let limits = match hierarchy {
-            Hierarchy::Unified(point) => io_max_of(root, &format!("{point}{place}")),
-            Hierarchy::Single { io, .. } => throttles_of(root, &format!("{io}{place}")),
+            Hierarchy::Unified(_) => io_max_of(root, &format!("{point}{place}")),
+            Hierarchy::Single(_) => throttles_of(root, &format!("{point}{place}")),
         };
-        io_max = tighter(io_max, limits, |mut all, more| {
-            all.extend(more);
-            all
-        });
-        if let Some(point) = memory_point {
-            let limit = memory_max_of(root, hierarchy, &format!("{point}{place}"));
-            memory_max = tighter(memory_max, limit, u64::min);
-        }
+        io_max = both(io_max, limits);
     }
-    let weight = match hierarchy {
-        Hierarchy::Unified(point) => format!("{point}{path}/io.weight"),
-        Hierarchy::Single { io, .. } => format!("{io}{path}/blkio.weight"),
-    };
     Fact::Known(Cgroup {
         path: Fact::Known(if path.is_empty() { "/" } else { path }.to_owned()),
         io_max,
-        io_weight: root.fact(&weight, |text| {
-            // `default 100`, optionally followed by lines for single devices.
-            text.lines()
-                .next()?
-                .trim_start_matches("default")
-                .trim()
-                .parse()
-                .ok()
-        }),
-        memory_max,
     })
 }
 
-/// Combines two limits that both apply; an absent limit is no limit, and an unknown one stays unknown.
-fn tighter<T>(one: Fact<T>, other: Fact<T>, both: impl FnOnce(T, T) -> T) -> Fact<T> {
+/// All limits of two groups that both apply; an absent limit is no limit, and an unknown one stays unknown.
+fn both(one: Fact<Vec<IoMax>>, other: Fact<Vec<IoMax>>) -> Fact<Vec<IoMax>> {
     match (one, other) {
-        (Fact::Known(one), Fact::Known(other)) => Fact::Known(both(one, other)),
+        (Fact::Known(mut one), Fact::Known(other)) => {
+            one.extend(other);
+            Fact::Known(one)
+        }
         (unknown @ Fact::Unknown(_), _) | (_, unknown @ Fact::Unknown(_)) => unknown,
         (Fact::Known(one), Fact::Absent | Fact::NotCollected)
         | (Fact::Absent | Fact::NotCollected, Fact::Known(one)) => Fact::Known(one),
         (Fact::Absent | Fact::NotCollected, Fact::Absent | Fact::NotCollected) => Fact::Absent,
-    }
-}
-
-fn memory_max_of(root: &Root, hierarchy: &Hierarchy, at: &str) -> Fact<u64> {
-    let file = match hierarchy {
-        Hierarchy::Unified(_) => format!("{at}/memory.max"),
-        Hierarchy::Single { .. } => format!("{at}/memory.limit_in_bytes"),
-    };
-    /// Version 1 uses numbers above this for no limit.
-    const NO_LIMIT: u64 = 1 << 62;
-    match root.text(&file) {
-        Ok(text) if text == "max" => Fact::Absent,
-        Ok(text) => match text.parse() {
-            Ok(NO_LIMIT..) => Fact::Absent,
-            Ok(bytes) => Fact::Known(bytes),
-            Err(_) => Fact::unknown(Reason::Parse, format!("{file}: '{text}'")),
-        },
-        Err(error) if missing(&error) => Fact::Absent,
-        Err(error) => Fact::Unknown(obstacle(&file, &error)),
     }
 }
 
@@ -272,17 +230,11 @@ mod tests {
                     "sys/fs/cgroup/user.slice/io.max",
                     "8:0 rbps=1000 wbps=max riops=max wiops=20\n",
                 ),
-                ("sys/fs/cgroup/user.slice/memory.max", "1048576\n"),
                 (
                     "sys/fs/cgroup/user.slice/a.scope/io.max",
                     "8:16 rbps=max wbps=7 riops=max wiops=max\n",
                 ),
-                ("sys/fs/cgroup/user.slice/a.scope/memory.max", "max\n"),
-                (
-                    "sys/fs/cgroup/user.slice/a.scope/io.weight",
-                    "default 200\n8:0 50\n",
-                ),
-                ("sys/fs/cgroup/machine.slice/memory.max", "max\n"),
+                ("sys/fs/cgroup/machine.slice/cgroup.procs", ""),
             ],
         );
         assert_eq!(cgroups.version, Fact::Known(2));
@@ -292,13 +244,8 @@ mod tests {
         assert_eq!(limits[0].write_bytes, Fact::Known(7));
         assert_eq!(limits[1].read_bytes, Fact::Known(1000));
         assert_eq!(limits[1].write_bytes, Fact::Absent);
-        assert_eq!(own.memory_max, Fact::Known(1 << 20));
-        assert_eq!(own.io_weight, Fact::Known(200));
         let machine = cgroups.machine.known().unwrap();
-        assert_eq!(
-            (machine.io_max, machine.memory_max),
-            (Fact::Absent, Fact::Absent)
-        );
+        assert_eq!(machine.io_max, Fact::Absent);
     }
 
     #[test]
@@ -349,12 +296,10 @@ mod tests {
                     "sys/fs/cgroup/io.max",
                     "8:0 rbps=1000 wbps=max riops=max wiops=max\n",
                 ),
-                ("sys/fs/cgroup/memory.max", "4096\n"),
             ],
         );
         let own = cgroups.own.known().unwrap();
         assert_eq!(own.io_max.known().unwrap().len(), 1);
-        assert_eq!(own.memory_max, Fact::Known(4096));
     }
 
     #[test]

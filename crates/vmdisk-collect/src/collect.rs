@@ -1,7 +1,7 @@
 //! The collector: facts for a request.
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ use crate::kvm;
 use crate::libvirt;
 use crate::memory;
 use crate::obstacle::obstacle;
+use crate::places;
 use crate::programs::{self, Packages};
 use crate::record::{ANSWERS, RECORDING, RecordedRequest};
 use crate::request::{FactGroup, Request};
@@ -38,6 +39,8 @@ pub fn collect(request: &Request) -> Facts {
     let root = Arc::new(root);
     let again = recorded_request(request, root.answers().asked.as_ref());
     let request = again.as_ref().unwrap_or(request);
+    let of_host = with_places(request, &root);
+    let request = of_host.as_ref().unwrap_or(request);
     let privileged = if root.is_live() {
         Some(rustix::process::geteuid().is_root())
     } else {
@@ -118,6 +121,18 @@ fn recorded_request(request: &Request, recorded: Option<&RecordedRequest>) -> Op
             .collect(),
         collected_at: recorded.collected_at.clone(),
         ..request.clone()
+    })
+}
+
+/// A request with the places where disks can live on the host, if it asks for them.
+fn with_places(request: &Request, root: &Root) -> Option<Request> {
+    let is_new = |path: &PathBuf| !request.paths.contains(path);
+    request.groups.contains(&FactGroup::Places).then(|| {
+        let mut wanted = request.clone();
+        wanted
+            .paths
+            .extend(places::paths(root).into_iter().filter(is_new));
+        wanted
     })
 }
 

@@ -47,6 +47,7 @@ mod memory;
 mod mountinfo;
 mod obstacle;
 mod paths;
+mod places;
 mod process;
 mod programs;
 mod record;

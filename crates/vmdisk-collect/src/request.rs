@@ -64,6 +64,9 @@ impl Request {
         if needed.block_drivers {
             request.groups.insert(FactGroup::Programs);
         }
+        if needed.places {
+            request.groups.insert(FactGroup::Places);
+        }
         request
     }
 }
@@ -73,6 +76,8 @@ vmdisk_source::words! {
     pub enum FactGroup as name {
         /// Facts in files and from the kernel: the host, and the requested paths.
         Core = "core",
+        /// The places where disks can live: directories of libvirt's storage pools, mounted file systems, disks and volumes.
+        Places = "places",
         /// LVM's thin pools and settings; starts `lvs` and `lvmconfig`, which need root.
         Lvm = "lvm",
         /// The device mapper's tables: encryption, thin pools and multipath; starts `dmsetup`, which needs root.

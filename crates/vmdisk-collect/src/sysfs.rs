@@ -47,17 +47,13 @@ pub(crate) fn queue(root: &Root, name: &str) -> Queue {
     Queue {
         logical: number("logical_block_size"),
         physical: number("physical_block_size"),
-        io_min: number("minimum_io_size"),
         io_opt: number("optimal_io_size"),
         discard_granularity: number("discard_granularity"),
         discard_max: number("discard_max_bytes"),
-        write_zeroes_max: number("write_zeroes_max_bytes"),
-        dma_alignment: number("dma_alignment"),
         rotational: flag(root, &at("rotational")),
         scheduler: root.fact(&at("scheduler"), scheduler),
         read_ahead_kb: number("read_ahead_kb"),
         write_cache: root.word(&at("write_cache")),
-        fua: flag(root, &at("fua")),
         zoned: root.word(&at("zoned")),
         nr_requests: number("nr_requests"),
         // Without writeback throttling in the kernel, the file exists but cannot be read.

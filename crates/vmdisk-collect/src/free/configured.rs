@@ -9,12 +9,13 @@ use std::time::Duration;
 use super::open_file::OpenFile;
 use super::refusal::{DeviceCheck, DeviceRefusal};
 use super::stack::Stack;
+use crate::places::POOLS;
 use crate::timeout::within;
 
 /// Directories of guests and storage pools, running or not.
 const DEFINITIONS: &[&str] = &[
     "/etc/libvirt/qemu",
-    "/etc/libvirt/storage",
+    POOLS,
     "/run/libvirt/qemu",
     "/etc/pve/qemu-server",
 ];
