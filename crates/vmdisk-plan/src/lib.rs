@@ -75,12 +75,17 @@
 
 #![deny(clippy::too_many_lines, clippy::excessive_nesting)]
 
+mod changes;
 mod document;
 mod errors;
 mod plan;
 mod spec;
 mod steps;
 
+pub use changes::{
+    ChangeKind, ChangePlan, DefinitionChange, DownTime, PlannedChange, PresentImage, PresentState,
+    StorageChange, StorageCopy, plan_changes,
+};
 pub use document::{CannotEdit, PlannedSpec, SpecDocument, SpecMistake, SpecSpeller, is_spec};
 pub use errors::ErrorList;
 pub use plan::{
@@ -97,6 +102,6 @@ pub use spec::{
     SpecVersion, VhostUserBlkSpec, VhostVdpaSpec, VolumeSpec, ZvolSpec,
 };
 pub use steps::{
-    Condition, Equality, Named, SpaceShortage, Step, StepKind, not_installed, renamed, script,
-    shell_word, shortages,
+    Condition, Equality, Named, Resize, SpaceShortage, Step, StepKind, not_installed, renamed,
+    script, shell_word, shortages,
 };

@@ -95,6 +95,25 @@ fn a_disk_differs_by_what_is_set_by_its_image_and_by_what_decides_over_data() {
             disk("", raw),
             &["disk vda: serial: y, not unset"],
         ),
+        // A default that is asked for is a wish as any other.
+        (
+            disk("readonly: false,", raw),
+            disk("readonly: true,", raw),
+            &["disk vda: readonly: false, not true"],
+        ),
+        (disk("readonly: false,", raw), disk("", raw), &[]),
+        (disk("", raw), disk("readonly: true,", raw), &[]),
+        // Limits are asked for as a whole.
+        (
+            disk("iotune: {read-iops-sec: 1},", raw),
+            disk("iotune: {read-iops-sec: 1, write-iops-sec: 2},", raw),
+            &["disk vda: iotune.write-iops-sec: unset, not 2"],
+        ),
+        (
+            disk("", raw),
+            disk("iotune: {write-iops-sec: 2},", raw),
+            &[],
+        ),
     ] {
         let found = compared(&asked, &existing);
         let found: Vec<&str> = found.iter().map(String::as_str).collect();

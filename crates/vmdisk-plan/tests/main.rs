@@ -1,5 +1,6 @@
 //! All tests of the crate, in one program.
 
+mod changes;
 mod choices;
 mod common;
 mod decide;

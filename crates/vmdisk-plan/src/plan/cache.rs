@@ -94,8 +94,11 @@ fn choose(planner: &Planner<'_>, image: &Image, spec: &DiskSpec) -> Chosen<Cache
     // The mode holds for the whole chain, so one image below that refuses O_DIRECT decides.
     let backing = image.chain().skip(1).map(|below| ("backing image", below));
     let data_file = image.data_file.as_deref();
-    for (what, below) in backing.chain(data_file.map(|below| ("data file", below))) {
-        match planner.host.direct_io(below) {
+    let below = backing.chain(data_file.map(|below| ("data file", below)));
+    let written = below.map(|(what, below)| (what, planner.host.direct_io(below)));
+    let of_headers = planner.host.refused_below(image);
+    for (what, direct) in written.chain(of_headers.map(|direct| ("backing image", direct))) {
+        match direct {
             Direct::Fails {
                 because,
                 is_refused: true,

@@ -7,7 +7,7 @@ use vmdisk_model::{
     ScsiControllerModel, TargetBus,
 };
 
-use crate::spec::{GuestSpec, GuestType};
+use crate::spec::{GuestDrivers, GuestSpec, GuestType};
 
 /// Why one SCSI controller cannot serve for another disk: its event loops and its queues are its own.
 pub(super) type ControllerKey = (Vec<u32>, Option<u32>);
@@ -26,9 +26,14 @@ pub(crate) fn machine_of(guest: &Domain) -> Option<String> {
     machine.or_else(|| is_pc.then(|| "pc".to_owned()))
 }
 
-/// The guest as a spec, as far as the choices for its disks depend on it.
-pub(super) fn as_asked(guest: &Domain) -> GuestSpec {
+/// The guest as a spec, as far as the choices for its disks depend on it. A guest with a disk on virtio has the driver.
+pub(super) fn as_asked(guest: &Domain, asked: Option<&GuestSpec>) -> GuestSpec {
+    let mut disks = guest.disks.iter();
+    let has_virtio = disks.any(|disk| disk.frontend.effective_bus() == TargetBus::Virtio);
+    let drivers = asked.and_then(|asked| asked.drivers);
     GuestSpec {
+        os: asked.and_then(|asked| asked.os),
+        drivers: drivers.or(has_virtio.then_some(GuestDrivers::Virtio)),
         name: guest.name.clone(),
         guest_type: match guest.domain_type {
             Some(DomainType::Qemu) => Some(GuestType::Qemu),

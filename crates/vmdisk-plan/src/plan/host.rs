@@ -7,9 +7,14 @@ use vmdisk_facts::verdict::media::SlowestDrive;
 use vmdisk_facts::verdict::raw_end::UnreachableEnd;
 use vmdisk_facts::{
     BlockDevice, BlockKind, Buffered, Bug, Capability, DirectIo, DirectIoEffect, Fact, Facts,
-    FsKind, HostIndex, Missing, Target,
+    FsKind, HostIndex, Missing, NamedFile, Target, named_file,
 };
-use vmdisk_model::{Bytes, Creation, Format, HostStorage, Image, LogicalVolumeName, Protocol};
+use vmdisk_model::{
+    Backing, Bytes, Creation, Format, HostStorage, Image, LogicalVolumeName, Protocol,
+};
+
+/// The most headers that are followed; the linter reports longer chains.
+const MAX_HEADERS: usize = 200;
 
 /// The effect of `O_DIRECT` on an image.
 pub(crate) enum Direct {
@@ -94,6 +99,31 @@ impl<'a> Host<'a> {
         }
     }
 
+    /// The first image that only the headers of those above name, and on which `O_DIRECT` is refused.
+    pub(crate) fn refused_below(&self, image: &Image) -> Option<Direct> {
+        let last = image.chain().last()?;
+        let has_backing = last.format.is_some_and(Format::has_backing);
+        if last.backing != Backing::Unspecified || !has_backing || last.creation.is_some() {
+            return None;
+        }
+        let mut path = last.host_path()?.to_owned();
+        for _ in 0..MAX_HEADERS {
+            let header = self.index.file(&path)?.image.value()?;
+            let NamedFile::Path(below) = named_file(&path, &header.backing.value()?.path) else {
+                return None;
+            };
+            let is_device = below.starts_with("/dev/");
+            if let Fact::Known(direct) = self.index.direct_io(&below)
+                && direct.verdict == DirectIoEffect::Unsupported
+                && (!is_device || self.index.block_device(&below).is_known())
+            {
+                return Some(self.judge(&below, direct));
+            }
+            path = below;
+        }
+        None
+    }
+
     fn judge(&self, path: &str, direct: DirectIo) -> Direct {
         let DirectIo {
             verdict,
@@ -160,9 +190,14 @@ impl<'a> Host<'a> {
     pub(crate) fn io_uring(&self, image: &Image) -> Result<String, String> {
         let filesystem = image.host_path().map(|path| self.index.filesystem_of(path));
         let filesystem = filesystem.and_then(Fact::known);
-        let is_cifs = filesystem.is_some_and(|it| it.kind == FsKind::Cifs);
-        if is_cifs && !self.target.has_bug(Bug::IoUringOnCifs).is_no() {
-            return Err("io_uring on CIFS fails or hangs since Linux 5.15".to_owned());
+        match filesystem.map(|it| &it.kind) {
+            Some(FsKind::Cifs) if !self.target.has_bug(Bug::IoUringOnCifs).is_no() => {
+                return Err("io_uring on CIFS fails or hangs since Linux 5.15".to_owned());
+            }
+            Some(FsKind::Btrfs) if self.target.has_bug(Bug::IoUringShortRead).is_yes() => {
+                return Err("io_uring on btrfs reads wrong data with this QEMU".to_owned());
+            }
+            _ => {}
         }
         match IoUring::of(Ok(self.index), &self.target) {
             Ok(IoUring::Allowed) => Ok("the kernel, QEMU and libvirt allow io_uring".to_owned()),

@@ -60,7 +60,7 @@ pub fn plan_on(spec: &Spec, host: &HostIndex<'_>, target: &Target) -> Result<Pla
 
 /// As [`plan`], for disks that are added to a guest that exists.
 ///
-/// The guest does not change: names, iothreads and places that it uses are avoided, and its SCSI controllers
+/// The guest does not change, and of the spec's guest only the operating system and the drivers count: names, iothreads and places that it uses are avoided, and its SCSI controllers
 /// and iothreads serve the new disks where they fit. The plan's guest holds only the additions.
 /// Places of disks that libvirt fills in must be filled in already.
 ///
@@ -77,7 +77,7 @@ pub fn plan_into(
         return Err(errors.into());
     }
     let spec = Spec {
-        guest: Some(existing::as_asked(guest)),
+        guest: Some(existing::as_asked(guest, spec.guest.as_ref())),
         ..spec.clone()
     };
     fill(&spec, Some(guest), &HostIndex::new(facts), target)

@@ -1,7 +1,10 @@
 //! How a guest that exists differs from the guest that a spec asks for.
 
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
 use vmdisk_document::{Node, Value};
-use vmdisk_model::Domain;
+use vmdisk_model::{Disk, Domain};
 
 use super::Spec;
 use super::section::SpecValue as _;
@@ -9,6 +12,8 @@ use super::section::SpecValue as _;
 /// A key of a spec for which a guest has another value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
+    /// The target of the disk that it is about; none for a key of the guest.
+    pub disk: Option<String>,
     /// The key, such as `memory` or `disk vda: qcow2.path`.
     pub key: String,
     /// The value of the plan.
@@ -22,14 +27,28 @@ const ALWAYS: [&str; 5] = ["bus", "cache", "io", "discard", "media"];
 
 const UNSET: &str = "unset";
 
+impl Difference {
+    /// The key of the disk that it is about, such as `cache` or `iotune.total-iops-sec`; empty for the whole disk, and the
+    /// key itself for one of the guest.
+    pub fn own_key(&self) -> &str {
+        match self.key.strip_prefix("disk ") {
+            Some(rest) if self.disk.is_some() => rest.split_once(": ").map_or("", |(_, key)| key),
+            _ => &self.key,
+        }
+    }
+}
+
 impl Spec {
     /// The keys that differ between the planned guest and one that exists: all that this spec sets, and those that decide
-    /// what happens to the data.
+    /// what happens to the data. A disk is the planned one with its image, or else with its target.
     pub fn differences(&self, planned: &Domain, existing: &Domain) -> Vec<Difference> {
         let asked = written(self);
+        let named = with_planned_names(planned, existing);
+        let mut found: Vec<Difference> = renamed(&named, existing).collect();
+        // The spec of a guest of which a disk uses none has no number of them.
+        let has_threads = planned.iothreads.len() == existing.iothreads.len();
         let planned = written(&Spec::of_domain(planned).0);
-        let existing = written(&Spec::of_domain(existing).0);
-        let mut found = Vec::new();
+        let existing = written(&Spec::of_domain(&named).0);
         let guest = |spec: &'_ Node, key: &str| spec.get("guest")?.get(key).cloned();
         for entry in asked.get("guest").map_or(&[][..], Node::members) {
             let key = entry.key.as_str();
@@ -46,13 +65,67 @@ impl Spec {
                 ("machine", (Some(planned), Some(existing))) => is_machine(existing, planned),
                 _ => false,
             };
-            if !is_same_machine {
-                compare(key, &planned, existing.as_ref(), &mut found);
+            let is_same = is_same_machine || key == "iothreads" && has_threads;
+            if !is_same {
+                compare(None, key, &planned, existing.as_ref(), &mut found);
             }
         }
         compare_disks(&asked, &planned, &existing, &mut found);
         found
     }
+}
+
+/// A guest whose disks have the targets of the planned disks with their images. A disk whose target another one keeps, or
+/// whose image is there twice, has its own target.
+pub(crate) fn with_planned_names<'a>(planned: &Domain, existing: &'a Domain) -> Cow<'a, Domain> {
+    let image = |disk: &'_ Disk| disk.backend.image().map(|image| image.protocol.clone());
+    let only = |guest: &'_ Domain, disk: &Disk| {
+        let own = image(disk)?;
+        let mut all = guest.disks.iter().enumerate();
+        let mut found = all
+            .by_ref()
+            .filter(|(_, it)| image(it).as_ref() == Some(&own));
+        let (first, _) = found.next()?;
+        found.next().is_none().then_some(first)
+    };
+    let mut targets: BTreeMap<usize, Option<String>> = BTreeMap::new();
+    for (nth, disk) in existing.disks.iter().enumerate() {
+        if let (Some(new), Some(_)) = (only(planned, disk), only(existing, disk)) {
+            let target = &planned.disks[new].frontend.target;
+            let is_other = *target != disk.frontend.target;
+            targets.extend(is_other.then(|| (nth, target.clone())));
+        }
+    }
+    loop {
+        let kept = existing.disks.iter().enumerate();
+        let kept = kept.filter(|(nth, _)| !targets.contains_key(nth));
+        let kept: BTreeSet<Option<String>> =
+            kept.map(|(_, it)| it.frontend.target.clone()).collect();
+        let count = targets.len();
+        targets.retain(|_, target| !kept.contains(target));
+        if targets.len() == count {
+            break;
+        }
+    }
+    let mut named = Cow::Borrowed(existing);
+    for (nth, target) in targets {
+        let frontend = &mut named.to_mut().disks[nth].frontend;
+        frontend.bus = Some(frontend.effective_bus());
+        frontend.target = target;
+    }
+    named
+}
+
+/// The targets of the same disks that differ.
+fn renamed<'a>(named: &'a Domain, existing: &'a Domain) -> impl Iterator<Item = Difference> + 'a {
+    let pairs = named.disks.iter().zip(&existing.disks);
+    let pairs = pairs.filter(|(new, old)| new.frontend.target != old.frontend.target);
+    pairs.map(|(new, old)| Difference {
+        disk: new.frontend.target.clone(),
+        key: format!("disk {}: target", new.name()),
+        planned: new.name().to_owned(),
+        existing: old.name().to_owned(),
+    })
 }
 
 fn written(spec: &Spec) -> Node {
@@ -81,6 +154,7 @@ fn compare_disks(asked: &Node, planned: &Node, existing: &Node, found: &mut Vec<
         target.unwrap_or_default()
     }
     let missing = |name: &str, planned: &str, existing: &str| Difference {
+        disk: Some(name.to_owned()),
         key: format!("disk {name}"),
         planned: planned.to_owned(),
         existing: existing.to_owned(),
@@ -92,12 +166,18 @@ fn compare_disks(asked: &Node, planned: &Node, existing: &Node, found: &mut Vec<
             continue;
         };
         let asked = disks(asked).get(nth);
+        found.extend(dropped(asked, disk, same).map(|it| Difference {
+            disk: Some(name.to_owned()),
+            key: format!("disk {name}: {}", it.key),
+            ..it
+        }));
         for entry in disk.members() {
             let key = entry.key.as_str();
             let is_asked = asked.is_some_and(|it| it.get(key).is_some());
             let is_image = matches!(entry.node.value, Value::Map(_));
             if is_asked || is_image || ALWAYS.contains(&key) {
                 compare(
+                    Some(name),
                     &format!("disk {name}: {key}"),
                     &entry.node,
                     same.get(key),
@@ -114,17 +194,51 @@ fn compare_disks(asked: &Node, planned: &Node, existing: &Node, found: &mut Vec<
     }
 }
 
+/// What the disk that exists has and the planned one has not: options that the spec sets to their defaults, which a plan does
+/// not write, and further limits.
+fn dropped<'a>(
+    asked: Option<&'a Node>,
+    planned: &'a Node,
+    existing: &'a Node,
+) -> impl Iterator<Item = Difference> + 'a {
+    let options = asked.into_iter().flat_map(Node::members);
+    let options = options.filter(|it| planned.get(&it.key).is_none());
+    let options =
+        options.filter_map(|it| Some((it.key.clone(), text(&it.node), existing.get(&it.key)?)));
+    let limits = planned.get("iotune").zip(existing.get("iotune"));
+    let limits = limits.into_iter().flat_map(|(planned, existing)| {
+        let members = existing.members().iter();
+        members.filter(|it| planned.get(&it.key).is_none())
+    });
+    let limits = limits.map(|it| (format!("iotune.{}", it.key), UNSET.to_owned(), &it.node));
+    options
+        .chain(limits)
+        .map(|(key, planned, existing)| Difference {
+            disk: None,
+            key,
+            planned,
+            existing: text(existing),
+        })
+}
+
 /// Names what differs, at the deepest key.
-fn compare(key: &str, planned: &Node, existing: Option<&Node>, found: &mut Vec<Difference>) {
+fn compare(
+    disk: Option<&str>,
+    key: &str,
+    planned: &Node,
+    existing: Option<&Node>,
+    found: &mut Vec<Difference>,
+) {
     match (planned.members(), existing) {
         (_, Some(existing)) if *planned == *existing => {}
         (members @ [_, ..], Some(existing)) if !existing.members().is_empty() => {
             for entry in members {
                 let key = format!("{key}.{}", entry.key);
-                compare(&key, &entry.node, existing.get(&entry.key), found);
+                compare(disk, &key, &entry.node, existing.get(&entry.key), found);
             }
         }
         (_, existing) => found.push(Difference {
+            disk: disk.map(str::to_owned),
             key: key.to_owned(),
             planned: text(planned),
             existing: existing.map_or_else(|| UNSET.to_owned(), text),

@@ -60,7 +60,8 @@ pub use network::{
 pub use path::{SpecPath, SpecSegment};
 
 pub(crate) use backend::NewFile;
-pub(crate) use of_domain::disk_as_set;
+pub(crate) use differences::with_planned_names;
+pub(crate) use of_domain::{bus_of, disk_as_set};
 pub(crate) use value::size_text;
 
 use node::{describe, one_line};

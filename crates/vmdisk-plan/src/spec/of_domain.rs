@@ -381,24 +381,13 @@ fn set_options_of(
     } = disk;
     let device = frontend.effective_device();
     let backend_spec = backend_of(nth, disk, report)?;
-    let bus = match (frontend.effective_bus(), domain.frontend_kind(disk)) {
-        (TargetBus::Virtio, _) => BusSpec::Virtio,
-        (TargetBus::Scsi, FrontendKind::VirtioScsi) => BusSpec::VirtioScsi,
-        (TargetBus::Scsi, _) => BusSpec::Scsi,
-        (TargetBus::Sata, _) => BusSpec::Sata,
-        (TargetBus::Ide, _) => BusSpec::Ide,
-        (TargetBus::Usb, _) => BusSpec::Usb,
-        (TargetBus::Nvme, _) => BusSpec::Nvme,
-        (TargetBus::Fdc, _) => BusSpec::Fdc,
-        (TargetBus::Sd, _) => BusSpec::Sd,
-        (bus @ (TargetBus::Xen | TargetBus::Uml), _) => {
-            report.report_dropped(
-                at(DiskField::TargetBus),
-                format!("a disk on bus '{bus}'"),
-                true,
-            );
-            return None;
-        }
+    let Some(bus) = bus_of(domain, disk) else {
+        report.report_dropped(
+            at(DiskField::TargetBus),
+            format!("a disk on bus '{}'", frontend.effective_bus()),
+            true,
+        );
+        return None;
     };
     let mut spec = DiskSpec::new(backend_spec);
     spec.bus = Some(bus);
@@ -424,6 +413,24 @@ fn set_options_of(
         spec.cache = None;
     }
     Some(spec)
+}
+
+/// The bus of a disk in the words of a spec; none if it has no word for it.
+pub(crate) fn bus_of(domain: &Domain, disk: &Disk) -> Option<BusSpec> {
+    Some(match disk.frontend.effective_bus() {
+        TargetBus::Virtio => BusSpec::Virtio,
+        TargetBus::Scsi if domain.frontend_kind(disk) == FrontendKind::VirtioScsi => {
+            BusSpec::VirtioScsi
+        }
+        TargetBus::Scsi => BusSpec::Scsi,
+        TargetBus::Sata => BusSpec::Sata,
+        TargetBus::Ide => BusSpec::Ide,
+        TargetBus::Usb => BusSpec::Usb,
+        TargetBus::Nvme => BusSpec::Nvme,
+        TargetBus::Fdc => BusSpec::Fdc,
+        TargetBus::Sd => BusSpec::Sd,
+        TargetBus::Xen | TargetBus::Uml => return None,
+    })
 }
 
 /// The queues that QEMU gives a disk which sets none, if a plan would choose others.

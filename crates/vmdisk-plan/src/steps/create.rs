@@ -7,7 +7,7 @@ use vmdisk_model::{
     Qcow2Preallocation, ThinCreation,
 };
 
-use super::{Condition, DIRTY, Equality, NOCOW, Named, Step, StepKind, words};
+use super::{Condition, DIRTY, Equality, NOCOW, Named, Resize, Step, StepKind, words};
 use crate::spec::{BackendSpec, BackingSpec, NewFile, SeedSpec, size_text};
 
 /// Facts about the storage of one disk beyond the model.
@@ -120,7 +120,9 @@ impl Storage<'_> {
                     .then_some(*size);
                 let what = format!("a raw file of {size}");
                 let mut step = self.image_file(StepKind::RawFile, argv, what, None, allocated);
-                step.equality.insert(0, self.says(format, size_line(*size)));
+                step.equality.insert(0, self.has_size(format, *size));
+                let mode = preallocation.map(|mode| mode.to_string());
+                step.resize = Some(self.resize(format, *size, mode));
                 Some(step)
             }
             Creation::Qcow2(qcow2) => Some(self.qcow2(qcow2)),
@@ -283,20 +285,29 @@ impl Storage<'_> {
             argv: words(argv),
             text,
         };
-        let (kind, argv, thing, inside, equality) = match self.spec {
+        let has_size = |argv: &[&str], before: &str, after: &str| Equality::Size {
+            argv: words(argv),
+            before: before.to_owned(),
+            size,
+            after: after.to_owned(),
+        };
+        let (kind, argv, thing, inside, equality, resize) = match self.spec {
             BackendSpec::Zvol(zvol) => {
                 let dataset = &zvol.dataset;
                 let argv = words(&["zfs", "create", "-V", &bytes, "--", dataset]);
                 let (above, _) = dataset.rsplit_once('/')?;
                 let get = ["zfs", "get", "-Hp", "-o", "value", "--", "volsize", dataset];
-                let equality = vec![says(&get, format!("\n{bytes}\n"))];
+                let equality = vec![has_size(&get, "\n", "\n")];
                 let thing = Named::Dataset(dataset.clone());
+                let volsize = format!("volsize={bytes}");
                 (
                     StepKind::Zvol,
                     argv,
                     thing,
                     Named::Dataset(above.to_owned()),
                     equality,
+                    // `zfs set` knows no `--`, and no dataset begins with a dash.
+                    words(&["zfs", "set", &volsize, dataset]),
                 )
             }
             BackendSpec::Volume(spec) => {
@@ -306,21 +317,36 @@ impl Storage<'_> {
                 argv.extend(words(&["--name", &volume, "--capacity", &bytes]));
                 argv.extend(words(&["--format", format]));
                 let dump = ["virsh", "vol-dumpxml", "--pool", &pool, "--", &volume];
-                let capacity = says(&dump, format!("<capacity unit='bytes'>{bytes}<"));
+                let capacity = has_size(&dump, "<capacity unit='bytes'>", "<");
                 // Volumes of LVM and of disks have no format.
                 let type_of = says(&dump, format!("<format type='{format}'/>"));
                 let is_raw = format == Format::Raw.as_str();
                 let equality = [Some(capacity), (!is_raw).then_some(type_of)];
                 let inside = Named::Pool(pool.clone());
+                let resize = [
+                    "virsh",
+                    "vol-resize",
+                    "--pool",
+                    &pool,
+                    "--",
+                    &volume,
+                    &bytes,
+                ];
+                let resize = words(&resize);
                 let thing = Named::PoolVolume { pool, volume };
                 let equality = equality.into_iter().flatten().collect();
-                (StepKind::PoolVolume, argv, thing, inside, equality)
+                (StepKind::PoolVolume, argv, thing, inside, equality, resize)
             }
             _ => return None,
         };
         let mut step = self.step(kind, argv, format!("a volume of {size}"));
         step.equality = equality;
         step.conditions = vec![Condition::Exists(inside), Condition::Missing(thing)];
+        step.resize = Some(Resize {
+            size,
+            argv: resize,
+            needs: Vec::new(),
+        });
         Some(step)
     }
 
@@ -333,12 +359,51 @@ impl Storage<'_> {
             why,
             notes: Vec::new(),
             conditions: Vec::new(),
+            resize: None,
         }
     }
 
     /// The option of `qemu-img` that sets the flag on the new file; it changes no directory.
     fn nocow(&self) -> Option<String> {
         self.is_nocow_set.then(|| NOCOW.to_owned())
+    }
+
+    /// `qemu-img info` of the image has this size.
+    fn has_size(&self, format: Format, size: Bytes) -> Equality {
+        Equality::Size {
+            argv: self.info(format),
+            before: "\n    \"virtual-size\": ".to_owned(),
+            size,
+            after: "\n".to_owned(),
+        }
+    }
+
+    /// `qemu-img resize` of the image that is there.
+    fn resize(&self, format: Format, size: Bytes, preallocation: Option<String>) -> Resize {
+        let mut argv = words(&["qemu-img", "resize"]);
+        argv.extend(self.secret());
+        let target = match self.image.encryption {
+            None => {
+                argv.extend(words(&["-f", format.as_str()]));
+                self.path().to_owned()
+            }
+            Some(_) => {
+                argv.push("--image-opts".to_owned());
+                self.opened(format, self.path())
+            }
+        };
+        let preallocation = preallocation.filter(|mode| mode != "off");
+        argv.extend(preallocation.map(|mode| format!("--preallocation={mode}")));
+        argv.extend(words(&["--", &target, &size.0.to_string()]));
+        let snapshots = (
+            self.lacks(format, "    \"snapshots\": "),
+            "it has internal snapshots, which keep the old size: delete them first".to_owned(),
+        );
+        Resize {
+            size,
+            argv,
+            needs: vec![snapshots],
+        }
     }
 
     /// `qemu-img info` of the image has this line.
@@ -463,14 +528,20 @@ impl Storage<'_> {
         let allocated = size.filter(|_| is_allocated);
         let below_path = below.map(|(path, _)| path);
         let mut step = self.image_file(StepKind::Qcow2Image, argv, what, below_path, allocated);
+        let has_size = size.map(|size| self.has_size(Format::Qcow2, size));
+        step.equality.extend(has_size);
         step.equality.extend(self.qcow2_equality(creation));
+        // A cluster has no data before the guest writes it, and over a backing image it must not be allocated.
+        let mode = preallocation.filter(|_| below.is_none());
+        let mode = mode.map(|mode| mode.to_string());
+        step.resize = size.map(|size| self.resize(Format::Qcow2, size, mode));
         step
     }
 
     /// All that `qemu-img info` says of a new image. What is not planned must not be there.
     fn qcow2_equality(&self, creation: &Qcow2Creation) -> Vec<Equality> {
         let Qcow2Creation {
-            size,
+            size: _,          // `Size`
             preallocation: _, // `Allocated`
             cluster_size,
             extended_l2,
@@ -481,7 +552,6 @@ impl Storage<'_> {
         let is_encrypted = self.image.encryption.is_some();
         let driver = |format: Format| format.qemu_driver().unwrap_or(format.as_str());
         let says = [
-            size.map(size_line),
             Some(format!("    \"cluster-size\": {}", cluster.0)),
             extended_l2.map(|on| format!("            \"extended-l2\": {on}")),
             lazy_refcounts.map(|on| format!("            \"lazy-refcounts\": {on}")),
@@ -534,6 +604,7 @@ impl Storage<'_> {
             name.device_path()
         )];
         step.equality = volume(name, size, "linear");
+        step.resize = Some(extend(name, size));
         step.conditions = vec![
             Condition::Exists(Named::Group(name.group.clone())),
             Condition::Missing(Named::Volume(name.clone())),
@@ -607,6 +678,7 @@ impl Storage<'_> {
         );
         step.equality = volume(name, size, "thin");
         step.equality.push(field_of(name, "pool_lv", pool));
+        step.resize = Some(extend(name, size));
         step.conditions = vec![
             Condition::Exists(Named::Group(name.group.clone())),
             Condition::Missing(Named::Volume(name.clone())),
@@ -625,10 +697,6 @@ impl Storage<'_> {
 /// Where a file is until it is complete.
 fn part_of(path: &str) -> String {
     format!("{path}.part")
-}
-
-fn size_line(size: Bytes) -> String {
-    format!("    \"virtual-size\": {}", size.0)
 }
 
 /// A text in QEMU's JSON, which is ASCII (qobject/json-writer.c, `json_writer_str`).
@@ -661,6 +729,16 @@ fn volume(name: &LogicalVolumeName, size: Bytes, kind: &str) -> Vec<Equality> {
     let name = name.clone();
     let is_of_kind = field_of(&name, "segtype", kind);
     vec![is_of_kind, Equality::VolumeSize { name, size }]
+}
+
+/// `lvextend` of a volume that is there.
+fn extend(name: &LogicalVolumeName, size: Bytes) -> Resize {
+    let (size_word, volume) = (lvm_size(size), name.to_string());
+    Resize {
+        size,
+        argv: words(&["lvextend", "--size", &size_word, "--", &volume]),
+        needs: Vec::new(),
+    }
 }
 
 /// A field of a volume has this value.

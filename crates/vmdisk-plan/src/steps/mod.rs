@@ -1,6 +1,7 @@
 //! What has to be run to make the storage that a plan names, as data.
 
 mod comment;
+mod copy;
 mod create;
 mod room;
 mod script;
@@ -12,6 +13,7 @@ pub use room::{SpaceShortage, shortages};
 pub use script::script;
 pub use vmdisk_fields::shell_word;
 
+pub(crate) use copy::{CopySource, copied};
 pub(crate) use create::{Storage, backing_image};
 
 /// The option of `qemu-img create` that turns copy-on-write off.
@@ -41,6 +43,19 @@ pub struct Step {
     pub conditions: Vec<Condition>,
     /// What holds of the thing that the step makes. If it is there and all of this holds, the step is done already.
     pub equality: Vec<Equality>,
+    /// How what it makes gets its size if it is there and smaller; none if it has no size of its own.
+    pub resize: Option<Resize>,
+}
+
+/// How something that is there gets a larger size. Nothing that it holds changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resize {
+    /// The size.
+    pub size: Bytes,
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// Each of them must hold, and why the size is not changed otherwise.
+    pub needs: Vec<(Equality, String)>,
 }
 
 words! {
@@ -64,6 +79,8 @@ words! {
         PoolVolume = "pool-volume",
         /// The contents of a new image.
         Copy = "copy",
+        /// The comparison of a copy with what it is a copy of.
+        Compare = "compare",
         /// The name of an image that is complete.
         Rename = "rename",
         /// The owner or the group of a new file.
@@ -89,6 +106,17 @@ pub enum Equality {
         argv: Vec<String>,
         /// The text, which begins with a line feed.
         text: String,
+    },
+    /// The output of a command has this number.
+    Size {
+        /// The program and its arguments.
+        argv: Vec<String>,
+        /// The text before the number, which can begin with a line feed.
+        before: String,
+        /// Bytes.
+        size: Bytes,
+        /// The text after the number.
+        after: String,
     },
     /// The command, which opens an encrypted image, succeeds; or its key file is gone, so that there is no key to compare.
     Unlocks {
@@ -176,7 +204,11 @@ impl Step {
     pub fn completes(&self) -> bool {
         matches!(
             self.kind,
-            StepKind::Copy | StepKind::Rename | StepKind::Owner | StepKind::Mode
+            StepKind::Copy
+                | StepKind::Compare
+                | StepKind::Rename
+                | StepKind::Owner
+                | StepKind::Mode
         )
     }
 

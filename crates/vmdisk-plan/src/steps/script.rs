@@ -101,6 +101,7 @@ fn write_steps(plan: &Plan, out: &mut String) -> std::fmt::Result {
             kind,
             conditions: _,
             equality: _,
+            resize: _, // a script makes new things only
         } = step;
         let number = index + 1;
         let name = plan.domain.disks.get(*disk).map_or("", |disk| disk.name());
@@ -256,6 +257,15 @@ fn write_done(number: usize, step: &Step, out: &mut String) -> std::fmt::Result 
             }
             Equality::Lacks { argv, text } => {
                 format!("lacks {} {}", quote(text), quoted(argv))
+            }
+            Equality::Size {
+                argv,
+                before,
+                size,
+                after,
+            } => {
+                let text = format!("{before}{}{after}", size.0);
+                format!("says {} {}", quote(&text), quoted(argv))
             }
             Equality::Unlocks { argv, key_file } => format!(
                 "[ ! -e {} ] || {} >/dev/null 2>&1",
