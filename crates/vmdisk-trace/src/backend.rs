@@ -9,7 +9,7 @@ use vmdisk_rule::image_facts::direct_io;
 
 use crate::frontend::{SG_IO, same};
 use crate::path::{Layer, Property, RequestOutcome, Statement, StatementBasis};
-use crate::tracer::{Results, Tracer, collect, lacking, property, unknown};
+use crate::tracer::{FactProperties, Results, Tracer, collect, lacking, property, unknown};
 
 const PAGE_CACHE: &str =
     "QEMU block/file-posix.c: without cache.direct the file is opened without O_DIRECT";
@@ -242,6 +242,25 @@ impl<'a> Tracer<'a> {
         self.add(Some(above), Layer::Drive, name, Vec::new(), results)
     }
 
+    /// Whether the daemon listens on its socket, if the facts have it.
+    fn listener(&self, path: &str) -> Vec<Property> {
+        let file = self.context.host.and_then(|host| host.file(path));
+        let socket = file.and_then(|file| file.socket.value());
+        let mut facts = FactProperties::new(format!("{path} socket."), &[], path);
+        if let Some(socket) = socket {
+            facts.add(
+                "listens",
+                &socket.listening,
+                "listening",
+                |listens| match listens {
+                    true => "yes".to_owned(),
+                    false => "no: QEMU cannot connect, and does not start".to_owned(),
+                },
+            );
+        }
+        facts.properties
+    }
+
     /// The daemon of a vhost-user device, and the image that it serves, if that is known.
     pub(crate) fn daemon(&mut self, above: usize) {
         let disk = self.disk;
@@ -249,11 +268,12 @@ impl<'a> Tracer<'a> {
             return;
         };
         let Some(served) = socket.served.as_deref() else {
+            let heard = self.listener(&socket.path);
             self.add(
                 Some(above),
                 Layer::Daemon,
                 &*socket.path,
-                Vec::new(),
+                heard,
                 undescribed(&socket.path, "the daemon"),
             );
             return;
@@ -267,7 +287,7 @@ impl<'a> Tracer<'a> {
             Some(above),
             Layer::Daemon,
             &*socket.path,
-            Vec::new(),
+            self.listener(&socket.path),
             results,
         );
         let layer = self.block_layer(number);

@@ -1,6 +1,7 @@
 //! The block devices of the host.
 
 use vmdisk_facts::blockdev::Queue;
+use vmdisk_facts::cgroup::IoMax;
 use vmdisk_facts::stack::{FlushEffect, FlushLoss, StackLayer};
 use vmdisk_facts::{BlockDevice, BlockKind, Fact, HostIndex, MAX_LEVELS};
 use vmdisk_rule::{Context, Missing};
@@ -61,6 +62,7 @@ impl<'a> Tracer<'a> {
     ) {
         let below = below(host, device);
         let seen = Seen {
+            host,
             device,
             path,
             below: below.len(),
@@ -139,6 +141,7 @@ fn layer_of(device: &BlockDevice, below: usize) -> Layer {
 
 /// A device with what its results depend on.
 struct Seen<'a> {
+    host: &'a HostIndex<'a>,
     device: &'a BlockDevice,
     path: &'a str,
     /// Number of devices below it.
@@ -189,7 +192,34 @@ impl Seen<'_> {
             bytes,
         );
         queue.properties.extend(self.kind_properties());
+        queue.properties.extend(self.limits());
         queue.properties
+    }
+
+    /// What all guests under libvirt may do with the device together.
+    fn limits(&self) -> Vec<Property> {
+        let machine = self.host.facts().cgroups.machine.value();
+        let all = machine.and_then(|machine| machine.io_max.value());
+        let own = all.into_iter().flatten().filter(|limit| {
+            let dev = limit.dev.value();
+            dev.is_some() && dev == self.device.dev.value()
+        });
+        let mut limits = FactProperties::new("cgroups.machine.io_max ".to_owned(), &[], self.path);
+        for IoMax {
+            dev: _,
+            read_bytes,
+            write_bytes,
+            read_requests,
+            write_requests,
+        } in own
+        {
+            let number = u64::to_string;
+            limits.add("guests read, bytes/s", read_bytes, "read_bytes", number);
+            limits.add("guests write, bytes/s", write_bytes, "write_bytes", number);
+            limits.add("guests' reads/s", read_requests, "read_requests", number);
+            limits.add("guests' writes/s", write_requests, "write_requests", number);
+        }
+        limits.properties
     }
 
     /// What only some kinds of devices have.
@@ -209,6 +239,18 @@ impl Seen<'_> {
                 facts.add("when full", &lvm.when_full, "when_full", String::clone);
             }
             properties.extend(facts.properties);
+        }
+        if let Fact::Known(scsi) = &self.device.scsi {
+            let mut facts = FactProperties::new(format!("{name} scsi."), &[], self.path);
+            facts.add(
+                "cache of the disk",
+                &scsi.cache_type,
+                "cache_type",
+                String::clone,
+            );
+            // What the queue is set to is told already.
+            let is_same = scsi.cache_type == self.device.queue.write_cache;
+            properties.extend(facts.properties.into_iter().filter(|_| !is_same));
         }
         if let Fact::Known(md) = &self.device.md {
             let mut facts = FactProperties::new(format!("{name} md."), &[], self.path);
@@ -428,12 +470,15 @@ impl Seen<'_> {
     }
 
     /// The reason why a device accepts no discards.
-    const fn why_none(&self) -> &'static str {
+    fn why_none(&self) -> &'static str {
         match self.device.kind {
             BlockKind::CryptLuks1 | BlockKind::CryptLuks2 | BlockKind::Crypt => {
                 "opened without allow_discards; QEMU ignores the error"
             }
             BlockKind::Md => "the array accepts no discards; QEMU ignores the error",
+            _ if self.is_thin_lun() => {
+                "the disk allocates blocks when they are written, but its driver sends it no discards; QEMU ignores the error"
+            }
             _ => "the device accepts no discards; QEMU ignores the error",
         }
     }
@@ -444,8 +489,19 @@ impl Seen<'_> {
             Fact::Known(crypt) if crypt.allow_discards.is_false() => {
                 self.fact("crypt.allow_discards", false)
             }
+            _ if self.is_thin_lun() => {
+                let scsi = self.device.scsi.value();
+                let mode = scsi.and_then(|scsi| scsi.provisioning_mode.value());
+                let mode = mode.map_or("unknown", String::as_str);
+                self.fact("scsi.provisioning_mode", mode)
+            }
             _ => basis,
         }
+    }
+
+    fn is_thin_lun(&self) -> bool {
+        let scsi = self.device.scsi.value();
+        scsi.is_some_and(|scsi| scsi.thin_provisioning.is_true())
     }
 
     fn thin_discards(&self, basis: StatementBasis) -> (RequestOutcome, Statement) {

@@ -143,6 +143,14 @@ impl<'a> Tracer<'a> {
         properties
     }
 
+    /// The path of an image and the number of its internal snapshots, if it is known to have some.
+    fn internal_snapshots<'i>(&self, image: &'i Image) -> Option<(&'i str, u32)> {
+        let path = image.host_path()?;
+        let header = header(self.context, path).ok()??;
+        let count = *header.snapshots.value()?;
+        (count > 0).then_some((path, count))
+    }
+
     fn format_discards(
         &self,
         image: &Image,
@@ -153,6 +161,15 @@ impl<'a> Tracer<'a> {
             return not_written();
         }
         let keeps = self.disk.backend.discard_no_unref == Some(Switch::On);
+        let shared = (format == Format::Qcow2 && !keeps).then(|| self.internal_snapshots(image));
+        if let Some((path, count)) = shared.flatten() {
+            let text = format!(
+                "clusters that one of the {count} internal snapshots has stay; others are freed in the image and discarded in its \
+                 storage"
+            );
+            let fact = format!("{path} image.snapshots = {count}");
+            return RequestOutcome::Split.by(text, StatementBasis::fact(fact));
+        }
         match format {
             Format::Raw if image.encryption.is_none() => {
                 RequestOutcome::Passed.by("at the same offset", StatementBasis::source(RAW))
