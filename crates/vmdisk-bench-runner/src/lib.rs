@@ -61,4 +61,4 @@ pub use plan::{
     NamedPair, PRESETS, Phase, Plan, PlanOptions, PlanRecord, Preset, Proposal, Storage, Workload,
     allowed_processors, factors, hash_of, numa_nodes, plan_proposals, read_plan,
 };
-pub use report::{BenchResult, CellResult, DeviceShare};
+pub use report::{BenchResult, CellResult, DeviceShare, LIMIT};

@@ -25,8 +25,8 @@ pub struct Measurement {
     /// Share of the disk that a first-touch sample covered; it ends after one pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub covered: Option<f64>,
-    /// Requests that reached the devices of the host below the disk, the uppermost device first, including those of the
-    /// ramp and of other programs.
+    /// Requests that reached the devices of the host below the disk during the sample, the uppermost device first, including
+    /// those of other programs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<DeviceUse>,
     /// The checks that the measurement is what the cell means.

@@ -269,6 +269,42 @@ fn labels_agree_with_the_counters_of_a_device_that_nobody_else_uses() {
 }
 
 #[test]
+fn counters_bytes_and_flushes_are_those_of_the_sample_without_its_ramp() {
+    if !has(&["qemu-storage-daemon", "fio"]) {
+        return;
+    }
+    let Some((mounted, _folder)) = loop_mount("defaults") else {
+        return;
+    };
+    // The ramp sends as many requests as the sample.
+    let plan = plan(
+        "version: 1\nname: t\nquestion: q\nsize: 32M\nseconds: 0.6\nramp: 0.6\nphases: [steady]\n\
+         workloads: [64k-random-read-qd4, 4k-random-write-qd1-sync, 4k-random-read-qd1-rate100]\n\
+         fixed: {cache: none, aio: threads, format: raw}\nmatrix: {engine: [host-fio, storage-daemon]}\n",
+    );
+    let results = measured(&plan, mounted.point());
+    assert_eq!(results.len(), 6);
+    for result in &results {
+        let name = plan.view(result.0).name();
+        let measured = whole(&plan, result);
+        assert!(!measured.inputs["job"].contains("ramp"));
+        let device = &measured.devices[0];
+        if let Some(read) = &measured.read {
+            let range = read.bytes..=read.bytes + read.bytes / 10 + (1 << 20);
+            assert!(range.contains(&device.read_bytes), "{name}: {measured:?}");
+        }
+        if let Some(asked) = measured.semantics.flushes_asked {
+            let seen = measured.semantics.flushes_seen.unwrap();
+            // The journal of ext4 has flushes of its own.
+            assert!(
+                (asked - asked / 10..asked * 8 / 5 + 20).contains(&seen),
+                "{name}: {seen} of {asked}"
+            );
+        }
+    }
+}
+
+#[test]
 fn the_place_of_a_disk_is_noted_by_each_engine_in_each_phase() {
     if !has(&["qemu-storage-daemon", "qemu-img", "fio", "findmnt"]) {
         return;

@@ -172,9 +172,6 @@ fn blocks(
         Amount::Operations(count) => text.line("number_ios", &(count / u64::from(*jobs)).max(1)),
         Amount::Bytes(bytes) => text.line("io_size", &(bytes / u64::from(*jobs)).max(*block_bytes)),
     }
-    if workload.ramp_seconds > 0.0 && !is_one_pass {
-        text.line("ramp_time", &milliseconds(workload.ramp_seconds));
-    }
 }
 
 /// Many small files, each synced.
@@ -461,7 +458,7 @@ mod tests {
             "[global]\nthread=1\ngroup_reporting=1\nrandseed=42\nlat_percentiles=1\n\
              percentile_list=50:90:99:99.9\nioengine=libaio\ndirect=1\ninvalidate=0\nallow_file_create=0\nrw=randwrite\nbs=4096\n\
              iodepth=32\nnumjobs=1\nrandrepeat=0\nnorandommap=1\nrefill_buffers=1\nfsync=1\ntime_based=1\n\
-             runtime=1500ms\nramp_time=500ms\n[measured]\nfilename=/srv/a\\:b.raw\noffset=1048576\nsize=4194304\n"
+             runtime=1500ms\n[measured]\nfilename=/srv/a\\:b.raw\noffset=1048576\nsize=4194304\n"
         );
     }
 
@@ -476,7 +473,7 @@ mod tests {
         let length = 4 << 20;
         let target = Target::Nbd { uri, length };
         let text = job(&writes, Phase::FirstTouch, target, IoEngine::Libaio, 1);
-        for word in ["time_based", "norandommap", "ramp_time"] {
+        for word in ["time_based", "norandommap"] {
             assert!(!text.contains(word), "{text}");
         }
         assert!(text.contains("runtime=1500ms\n"), "a limit: {text}");

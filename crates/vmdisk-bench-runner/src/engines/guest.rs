@@ -221,12 +221,16 @@ impl Guest {
             let seed = context.seed.wrapping_add(cell.id.0 as u64);
             let is_first = known.is_none();
             let fills = is_first.then(|| self.fills(&disks[disk], seed));
-            let fio = self.job(cell.workload, cell.phase, &disks[disk].storage, seed);
+            let job =
+                |workload: &Workload| self.job(workload, cell.phase, &disks[disk].storage, seed);
+            let ramp = cell.workload.ramp(cell.phase);
+            let (ramp, fio) = (ramp.and_then(|ramp| job(&ramp)), job(cell.workload));
             tasks.push(session::TaskOfBoot {
                 cell: *cell,
                 disk,
                 seed,
                 fills: fills.unwrap_or_default(),
+                ramp,
                 fio,
             });
         }

@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use super::counters::Counters;
 use super::fio::{self, InstalledFio, IoEngine, Target};
-use super::one_by_one::one_by_one;
+use super::one_by_one::{one_by_one, ramp};
 use super::storage::PreparedStorage;
 use super::workspace::Workspace;
 use crate::programs;
 use crate::{
     CellView, Emit, Engine, EngineKind, Error, Load, Measurement, Phase, RunContext, Storage,
+    Workload,
 };
 
 /// fio on the host.
@@ -63,25 +64,22 @@ impl HostFio {
             }
         };
         let name = self.workspace.name("fio");
-        let job = fio::job(cell.workload, cell.phase, target, io_engine, context.seed);
         let scratch = self.workspace.scratch()?;
         let launcher = &cell.configuration.launcher;
+        let run = |workload: &Workload| {
+            let job = fio::job(workload, cell.phase, target, io_engine, context.seed);
+            fio::run(&scratch, &name, job, launcher, workload, context.cancel)
+        };
+        ramp(cell, storage, run)?;
         let counters = Counters::begin(storage.counted_path());
-        let mut measured = fio::run(
-            &scratch,
-            &name,
-            job,
-            launcher,
-            cell.workload,
-            context.cancel,
-        )?;
+        let mut measured = run(cell.workload)?;
         if cell.configuration.is_buffered {
             let note = "requests go through the host's page cache, which is part of the result";
             measured.notes.push(note.to_owned());
         }
         measured.semantics.write_cache = counters.write_cache();
         counters.end(cell, storage.length, &mut measured);
-        counters.note_flushes(&mut measured, true);
+        counters.note_flushes(cell, &mut measured, true);
         Ok(measured)
     }
 }

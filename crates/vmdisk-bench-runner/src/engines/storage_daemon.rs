@@ -10,13 +10,14 @@ use super::counters::Counters;
 use super::daemon::{Daemon, Export, PROGRAM};
 use super::fio::{self, InstalledFio, IoEngine, Target as FioTarget};
 use super::node::Nodes;
-use super::one_by_one::one_by_one;
+use super::one_by_one::{one_by_one, ramp};
 use super::storage::PreparedStorage;
 use super::version;
 use super::workspace::Workspace;
 use crate::programs::{self, ProcessorTime};
 use crate::{
     CellView, Emit, Engine, EngineKind, Error, Load, Measurement, Phase, RunContext, Storage,
+    Workload,
 };
 
 /// qemu-storage-daemon with fio as its client.
@@ -67,9 +68,11 @@ impl StorageDaemon {
             launcher,
             context.cancel,
         )?;
+        let run = |workload: &Workload| self.fio(cell, workload, storage, &daemon, context);
+        ramp(cell, storage, run)?;
         let processor_time = ProcessorTime::begin(daemon.processor_seconds());
         let counters = Counters::begin(storage.counted_path());
-        let measured = self.fio(cell, storage, &daemon, context);
+        let measured = run(cell.workload);
         // If the daemon exited, its message is the better explanation.
         daemon.check()?;
         let mut measured = measured?;
@@ -78,7 +81,7 @@ impl StorageDaemon {
         counters.end(cell, storage.length, &mut measured);
         // Without a volatile cache flushes have no effect.
         let reaches = matches!(cache, CacheMode::None | CacheMode::Writeback);
-        counters.note_flushes(&mut measured, reaches);
+        counters.note_flushes(cell, &mut measured, reaches);
         measured.commands.insert(0, daemon.command.clone());
         daemon.stop();
         Ok(measured)
@@ -87,6 +90,7 @@ impl StorageDaemon {
     fn fio(
         &self,
         cell: &CellView<'_>,
+        workload: &Workload,
         storage: &PreparedStorage,
         daemon: &Daemon,
         context: &RunContext<'_>,
@@ -99,10 +103,10 @@ impl StorageDaemon {
             length: storage.length,
         };
         let io_engine = fio::needed(self.io_engine)?;
-        let job = fio::job(cell.workload, cell.phase, target, io_engine, context.seed);
+        let job = fio::job(workload, cell.phase, target, io_engine, context.seed);
         let scratch = self.workspace.scratch()?;
         // Only the daemon is pinned: fio is the client.
-        fio::run(&scratch, &name, job, &[], cell.workload, context.cancel)
+        fio::run(&scratch, &name, job, &[], workload, context.cancel)
     }
 }
 

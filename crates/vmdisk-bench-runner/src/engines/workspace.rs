@@ -7,7 +7,7 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use rustix::fs::{Advice, IFlags};
+use rustix::fs::{Advice, IFlags, SeekFrom};
 
 use super::image_file;
 use super::socket::{self, SocketDisk};
@@ -150,10 +150,10 @@ impl Workspace {
             {
                 Some("the disk is not created for each sample; use the `steady` phase".to_owned())
             }
+            Storage::Existing { path } => holes(path, configuration.size.0),
             Storage::File { .. }
             | Storage::Device { .. }
             | Storage::ThinVolume { .. }
-            | Storage::Existing { .. }
             | Storage::Socket { .. } => None,
         }
     }
@@ -477,6 +477,36 @@ fn length_of(pinned: &Pinned, given: &Path, size: u64) -> Result<u64, Error> {
     Ok(length)
 }
 
+/// Returns why the first bytes of a file would not be read from its device: more than a tenth of them are holes. `None` where
+/// that is not known.
+fn holes(path: &Path, size: u64) -> Option<String> {
+    /// The most pieces that are counted; a file with more of them is not nearly all holes.
+    const MAX_PIECES: usize = 100_000;
+    // Opening a device can have an effect, and opening a pipe would wait.
+    fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+    let file = File::open(path).ok()?;
+    let metadata = file.metadata().ok().filter(fs::Metadata::is_file)?;
+    let length = metadata.len().min(size);
+    let (mut data, mut at) = (0, 0);
+    for _ in 0..MAX_PIECES {
+        let from = match rustix::fs::seek(&file, SeekFrom::Data(at)) {
+            Ok(from) if from < length => from,
+            Ok(_) | Err(rustix::io::Errno::NXIO) => {
+                let text = format!(
+                    "only {} of its first {} are data, and holes are read without a device",
+                    bytes(data),
+                    bytes(length)
+                );
+                return (data < length - length / 10).then_some(text);
+            }
+            Err(_) => return None,
+        };
+        at = rustix::fs::seek(&file, SeekFrom::Hole(from)).ok()?;
+        data += at.min(length) - from;
+    }
+    None
+}
+
 fn refusal(path: &Path, refused: &Refused) -> Error {
     let lines: Vec<String> = refused.refusals.iter().map(ToString::to_string).collect();
     Error::refused(format!("to write to {}", path.display()), lines.join("; "))
@@ -671,5 +701,30 @@ impl State {
                 })
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_file_of_holes_is_known_before_it_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.img");
+        let file = File::create(&path).unwrap();
+        file.set_len(8 << 20).unwrap();
+        file.write_all_at(&[1; 1 << 20], 0).unwrap();
+        let found = holes(&path, 1 << 30).unwrap();
+        assert!(
+            found.starts_with("only 1 MiB of its first 8 MiB are data"),
+            "{found}"
+        );
+        // Only the first bytes are read.
+        assert_eq!(holes(&path, 1 << 20), None);
+        file.write_all_at(&[1; 7 << 20], 1 << 20).unwrap();
+        assert_eq!(holes(&path, 1 << 30), None);
     }
 }

@@ -28,6 +28,8 @@ pub(crate) struct Task {
     pub(crate) seed: u64,
     /// fio jobs that fill the disk first.
     pub(crate) fills: Vec<String>,
+    /// The fio job of the load before the sample.
+    pub(crate) ramp: Option<String>,
     /// The fio job; unset for an install replay.
     pub(crate) fio: Option<String>,
 }
@@ -57,6 +59,8 @@ pub(crate) enum Message {
         /// Reads per second without a disk, to compare boots.
         control_iops: f64,
     },
+    /// The load before the sample of a task is done; the guest waits for the next byte.
+    Ramped { task: usize },
     /// A task is done.
     Done { task: usize, outcome: Outcome },
     /// All tasks are done; the host may query QEMU before it ends the guest.

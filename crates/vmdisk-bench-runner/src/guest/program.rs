@@ -84,7 +84,12 @@ fn measure_all() -> std::io::Result<()> {
     for (index, task) in job.tasks.iter().enumerate() {
         // The host answers when the disks are idle and cold.
         wait(&mut port)?;
-        let outcome = match measure(task, &serials) {
+        let ramped = |port: &mut File| {
+            rustix::fs::sync();
+            send(port, &Message::Ramped { task: index })?;
+            wait(port)
+        };
+        let outcome = match measure(task, &serials, || ramped(&mut port)) {
             Ok(measured) => Outcome::Measured(measured),
             Err(error) => Outcome::Failed(error),
         };
@@ -180,7 +185,12 @@ fn control() -> f64 {
     count as f64 / began.elapsed().as_secs_f64()
 }
 
-fn measure(task: &Task, serials: &[&str]) -> Result<Measurement, String> {
+/// Measures a task; `ramped` is called between the load before the sample and the sample.
+fn measure(
+    task: &Task,
+    serials: &[&str],
+    ramped: impl FnOnce() -> std::io::Result<()>,
+) -> Result<Measurement, String> {
     let disk = find(&task.disk, serials)?;
     let name = disk
         .file_name()
@@ -193,6 +203,11 @@ fn measure(task: &Task, serials: &[&str]) -> Result<Measurement, String> {
     let on_disk = |job: &str| job.replace(PLACEHOLDER, &node.to_string_lossy());
     for job in &task.fills {
         with_fio(&fill::workload(0), &on_disk(job))?;
+    }
+    if let Some(job) = &task.ramp {
+        // A short ramp may end without a request.
+        let _ = with_fio(&task.workload, &on_disk(job));
+        ramped().map_err(|error| format!("the host does not answer: {error}"))?;
     }
     let before = flushes_of(&seen("stat"));
     let mut measured = match (&task.workload.load, &task.fio) {
@@ -208,7 +223,7 @@ fn measure(task: &Task, serials: &[&str]) -> Result<Measurement, String> {
     };
     if let (Some(WriteCache::WriteBack), Some(asked), Some(seen)) =
         (cache, semantics.flushes_asked, semantics.flushes_seen)
-        && seen < asked - asked / 10
+        && seen < task.workload.load.least_flushes(asked)
     {
         semantics.complaints.push(format!(
             "{asked} flushes were requested, but the guest sent {seen}"

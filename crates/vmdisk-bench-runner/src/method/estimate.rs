@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::round::Settings;
 use crate::safety::check_room;
-use crate::{CellView, Engine, EngineKind, Error, Phase, Plan};
+use crate::{CellId, CellView, Engine, EngineKind, Error, Phase, Plan};
 
 /// Approximate speed of creating and filling storage, slower than any disk worth measuring.
 const BYTES_PER_SECOND: f64 = 300e6;
@@ -44,18 +44,21 @@ impl RoundTime {
         samples: 1.0,
     };
 
-    /// Estimates a round of some cells.
+    /// Estimates a round of some cells, from the seconds that samples took where they are known.
     pub(super) fn of<'a>(
         cells: impl Iterator<Item = CellView<'a>>,
         engines: &[Box<dyn Engine>],
+        took: &BTreeMap<CellId, f64>,
     ) -> Self {
         let mut batches: BTreeMap<(EngineKind, String), Vec<CellView<'_>>> = BTreeMap::new();
         let mut samples = 0.0;
         for view in cells {
-            samples += view.workload.duration().as_secs_f64();
-            if view.phase == Phase::FirstTouch {
-                samples += view.configuration.size.0 as f64 * 0.1 / BYTES_PER_SECOND;
-            }
+            let creation = match view.phase {
+                Phase::FirstTouch => view.configuration.size.0 as f64 * 0.1 / BYTES_PER_SECOND,
+                Phase::Steady => 0.0,
+            };
+            let estimated = view.workload.duration().as_secs_f64() + creation;
+            samples += took.get(&view.id).copied().unwrap_or(estimated);
             if let Some(engine) = engine_of(engines, view.engine) {
                 let batch = (view.engine, engine.batch(&view));
                 batches.entry(batch).or_default().push(view);
@@ -104,7 +107,7 @@ pub fn estimate(plan: &Plan, settings: &Settings, engines: &[Box<dyn Engine>]) -
     for view in plan.views() {
         by_engine.entry(view.engine).or_default().push(view);
     }
-    let round = RoundTime::of(plan.views(), engines).seconds();
+    let round = RoundTime::of(plan.views(), engines, &BTreeMap::new()).seconds();
     let places: Vec<(PathBuf, u64)> = by_engine
         .iter()
         .filter_map(|(kind, cells)| Some(engine_of(engines, *kind)?.space(cells)))

@@ -23,4 +23,5 @@ pub use values::{CellValues, Comparison, Verdict};
 
 pub(crate) use random::Random;
 pub(crate) use statistics::{LogRatio, geometric_mean, holm, median};
-pub(crate) use values::{ABOUT_EQUAL, percent, ratio};
+pub use values::ratio;
+pub(crate) use values::{ABOUT_EQUAL, percent};

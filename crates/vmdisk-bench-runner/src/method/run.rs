@@ -50,6 +50,15 @@ pub enum Event<'a> {
         /// The reason.
         error: &'a str,
     },
+    /// Cells were left out, or even those that are left have no time for the minimum rounds.
+    Fitted {
+        /// The cells that are left.
+        cells: &'a BTreeSet<CellId>,
+        /// The time of a run of them.
+        needed: Duration,
+        /// True if the run has that time.
+        is_enough: bool,
+    },
     /// The precision to expect after the minimum rounds, from the first ones.
     Expected {
         /// Of the least precise comparison: 0.05 means ±5 %.
@@ -130,7 +139,8 @@ impl Runner<'_> {
         estimate.check_room()?;
         let mut wanted: BTreeSet<CellId> = (0..plan.cells.len()).map(CellId).collect();
         let rounds = self.settings.repetition.rounds + u32::from(self.warms_up(&wanted));
-        self.fit(RoundTime::AS_ESTIMATED, rounds, &mut wanted)?;
+        let took = BTreeMap::new();
+        self.fit(RoundTime::AS_ESTIMATED, rounds, &mut wanted, &took)?;
         let mut state = RunState {
             values: CellValues::of(
                 &plan.cells,
@@ -141,6 +151,8 @@ impl Runner<'_> {
             active: self.prepare(&wanted)?,
             pace: Pace::new(estimate.round),
             before_run: Some(noise),
+            took,
+            since: Duration::ZERO,
         };
         let repetition = &self.settings.repetition;
         let looks: BTreeSet<u32> = repetition.looks().into_iter().collect();
@@ -199,9 +211,10 @@ impl Runner<'_> {
         let measured = self.round(number, slot, state)?;
         let took = self.machine.elapsed().saturating_sub(began);
         if !measured.is_empty() {
-            let pace = self.time_of(&measured).pace(took.as_secs_f64());
+            let time = self.time_of(&measured, &state.took);
+            let pace = time.pace(took.as_secs_f64());
             let rounds = self.settings.repetition.rounds - slot;
-            self.fit(pace, rounds, &mut state.active)?;
+            self.fit(pace, rounds, &mut state.active, &state.took)?;
         }
         state.pace.scale(state.active.len(), measured.len());
         Ok(())
@@ -214,36 +227,67 @@ impl Runner<'_> {
     }
 
     /// The estimated time of a round of some cells.
-    fn time_of(&self, cells: &BTreeSet<CellId>) -> RoundTime {
-        RoundTime::of(cells.iter().map(|id| self.plan.view(*id)), self.engines)
+    fn time_of(&self, cells: &BTreeSet<CellId>, took: &BTreeMap<CellId, f64>) -> RoundTime {
+        let views = cells.iter().map(|id| self.plan.view(*id));
+        RoundTime::of(views, self.engines, took)
     }
 
-    /// Leaves out the last workloads, and then the last configurations, so that rounds at a pace fit into the time that is
-    /// left.
-    fn fit(
+    /// Returns the next workload to leave out: one of which not even a pair fits into a round, and else the last. The first
+    /// that fits stays, or the cheapest if none does.
+    fn dispensable(
+        &self,
+        active: &BTreeSet<CellId>,
+        seconds: impl Fn(&BTreeSet<CellId>) -> f64,
+        room: f64,
+    ) -> Option<usize> {
+        let cells = &self.plan.cells;
+        let mut pairs: BTreeMap<usize, f64> = BTreeMap::new();
+        for (id, cell) in active.iter().map(|id| (id, &cells[id.0])) {
+            if let Some(baseline) = cell.baseline {
+                let pair = seconds(&BTreeSet::from([*id, baseline]));
+                pairs.entry(cell.workload).or_insert(pair);
+            }
+        }
+        let cheapest = pairs.iter().min_by(|one, other| one.1.total_cmp(other.1));
+        let kept = pairs
+            .iter()
+            .find(|(_, pair)| **pair <= room)
+            .or(cheapest)?
+            .0;
+        let others = active.iter().map(|id| cells[id.0].workload);
+        let others = others.filter(|workload| workload != kept);
+        let is_too_long = |workload: &usize| pairs.get(workload).is_none_or(|pair| *pair > room);
+        others.clone().find(is_too_long).or(others.max())
+    }
+
+    /// Leaves out workloads, and then the last configurations, so that rounds at a pace fit into the time that is left.
+    pub(super) fn fit(
         &mut self,
         pace: RoundTime,
         rounds: u32,
         active: &mut BTreeSet<CellId>,
+        took: &BTreeMap<CellId, f64>,
     ) -> Result<(), Error> {
         if !self.settings.repetition.is_race || rounds == 0 {
             return Ok(());
         }
-        let left = self.settings.time_budget_seconds - self.machine.elapsed().as_secs_f64();
+        let elapsed = self.machine.elapsed();
+        let left = self.settings.time_budget_seconds - elapsed.as_secs_f64();
         let room = left / f64::from(rounds);
-        while active.len() > 2 && self.time_of(active).at(pace) > room {
+        let before = active.len();
+        while active.len() > 2 && self.time_of(active, took).at(pace) > room {
             let cell = |id: &CellId| &self.plan.cells[id.0];
-            let workloads = active.iter().map(|id| cell(id).workload);
-            let (first, last) = (workloads.clone().min(), workloads.max());
+            let seconds = |cells: &BTreeSet<CellId>| self.time_of(cells, took).at(pace);
+            let workload = self.dispensable(active, seconds, room);
             let compared = active.iter().filter(|id| cell(id).baseline.is_some());
             let configuration = compared.clone().map(|id| cell(id).configuration).max();
-            let is_last = |id: &&CellId| match first == last {
-                true => {
+            let is_gone = |id: &&CellId| match workload {
+                None => {
                     cell(id).baseline.is_some() && Some(cell(id).configuration) == configuration
                 }
-                false => Some(cell(id).workload) == last,
+                Some(workload) => cell(id).workload == workload,
             };
-            let gone: Vec<CellId> = active.iter().filter(is_last).copied().collect();
+            let gone: Vec<CellId> = active.iter().filter(is_gone).copied().collect();
             let compared = compared.filter(|id| !gone.contains(id)).count();
             if compared == 0 {
                 break;
@@ -252,6 +296,14 @@ impl Runner<'_> {
                 active.remove(&id);
                 self.leave_out(id, "the time budget has no room for it".to_owned())?;
             }
+        }
+        let round = self.time_of(active, took).at(pace);
+        if active.len() < before || round > room {
+            (self.observe)(Event::Fitted {
+                cells: active,
+                needed: elapsed + Duration::from_secs_f64(round * f64::from(rounds)),
+                is_enough: round <= room,
+            });
         }
         Ok(())
     }
@@ -413,6 +465,7 @@ impl Runner<'_> {
             None => self.machine.noise(false),
         };
         let began = self.machine.elapsed();
+        state.since = began;
         let batches = self.order(slot, &state.active);
         let round = Round {
             round: number,
@@ -526,11 +579,16 @@ impl Runner<'_> {
             ..
         } = self;
         let engine = engine_of(engines, kind).expect("cells without their engine are not active");
+        // The first result of a batch comes after what precedes its samples.
+        state.since += engine.overhead(&views);
         let mut emit = |id: CellId, result: Result<Measurement, Error>| {
             if !missing.remove(&id) || broken.is_err() {
                 return;
             }
             let at = machine.elapsed();
+            let took = at.saturating_sub(state.since);
+            state.took.insert(id, took.as_secs_f64());
+            state.since = at;
             let measurement = match result {
                 Ok(measurement) => measurement,
                 Err(error) if error.ends_run() => {
@@ -568,6 +626,16 @@ impl Runner<'_> {
         };
         broken?;
         results.extend(missing.into_iter().map(|id| (id, why.clone())));
+        self.failed(results, position, state)
+    }
+
+    /// Notes the cells of a batch that have no result.
+    fn failed(
+        &mut self,
+        results: Vec<(CellId, String)>,
+        position: &mut Position,
+        state: &mut RunState,
+    ) -> Result<(), Error> {
         for (cell, error) in results {
             position.index += 1;
             (self.observe)(Event::Failure {
@@ -593,6 +661,10 @@ struct RunState {
     active: BTreeSet<CellId>,
     pace: Pace,
     before_run: Option<Noise>,
+    /// Seconds of the last sample of each cell.
+    took: BTreeMap<CellId, f64>,
+    /// The end of the sample before the present one.
+    since: Duration,
 }
 
 /// The position of a batch in a run.

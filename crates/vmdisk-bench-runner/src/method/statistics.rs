@@ -156,7 +156,7 @@ fn mean_and_deviation(numbers: &[f64]) -> Option<(f64, f64)> {
 pub struct Summary {
     /// Number of samples that count.
     pub count: usize,
-    /// Geometric mean: the means of two cells have the ratio that their comparison shows.
+    /// Geometric mean: the means of two cells that were measured in the same rounds have the ratio that their comparison shows.
     pub mean: f64,
     /// Median.
     pub median: f64,

@@ -1,11 +1,12 @@
 //! The whole method with a simulated engine.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use super::estimate::RoundTime;
 use super::*;
 use crate::mock::Mock;
-use crate::{Cancel, Engine, Entry, Error, Plan, PlanOptions, read_plan};
+use crate::{Cancel, CellId, Engine, Entry, Error, Plan, PlanOptions, read_plan};
 
 const TWO: &str = "
 version: 1
@@ -589,4 +590,49 @@ fn a_race_that_leaves_out_cells_after_its_first_round_has_time_for_the_others() 
     assert!(complete_rounds(&log) >= 6, "{rounds:?}");
     assert!(rounds[1] < rounds[0], "{rounds:?}");
     assert!(machine.seconds < 210, "{} s", machine.seconds);
+}
+
+#[test]
+fn a_quick_run_keeps_a_workload_that_is_cheap_and_says_what_is_left() {
+    let plan = plan(FIVE);
+    let first: BTreeSet<CellId> = (0..plan.cells.len()).map(CellId).collect();
+    let of = |budget: f64, seconds: &dyn Fn(usize) -> f64| {
+        let settings = Settings {
+            time_budget_seconds: budget,
+            ..settings(1, race(24))
+        };
+        let took = first
+            .iter()
+            .map(|id| (*id, seconds(plan.cells[id.0].workload)));
+        let took: BTreeMap<CellId, f64> = took.collect();
+        let mut active = first.clone();
+        let mut said = None;
+        let mut log: Vec<Entry> = Vec::new();
+        let mut runner = Runner {
+            plan: &plan,
+            settings: &settings,
+            engines: &mut [Box::new(Mock::new(1))],
+            machine: &mut Still::default(),
+            log: &mut log,
+            cancel: &Cancel::new(),
+            observe: &mut |event| {
+                if let Event::Fitted { is_enough, .. } = event {
+                    said = Some(is_enough);
+                }
+            },
+        };
+        runner
+            .fit(RoundTime::AS_ESTIMATED, 6, &mut active, &took)
+            .unwrap();
+        let left: BTreeSet<usize> = active.iter().map(|id| plan.cells[id.0].workload).collect();
+        (left.into_iter().collect::<Vec<_>>(), said)
+    };
+    // The first workload takes as long as a run.
+    let slow_first = |workload: usize| if workload == 0 { 25.0 } else { 1.0 };
+    assert_eq!(of(120.0, &slow_first), (vec![1, 2], Some(true)));
+    assert_eq!(of(40.0, &slow_first), (vec![1], Some(true)));
+    // The cheapest of those that are all too long.
+    let all_slow = |workload: usize| 50.0 - 10.0 * workload as f64;
+    assert_eq!(of(60.0, &all_slow), (vec![2], Some(false)));
+    assert_eq!(of(1e6, &slow_first), (vec![0, 1, 2], None));
 }

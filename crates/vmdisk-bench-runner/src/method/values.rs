@@ -210,7 +210,7 @@ impl Comparison {
 }
 
 /// Formats a ratio: `1.23`, `0.087`, `12.5`.
-pub(crate) fn ratio(value: f64) -> String {
+pub fn ratio(value: f64) -> String {
     let digits = match value {
         size if size >= 10.0 => 1,
         size if size >= 0.1 => 2,

@@ -402,7 +402,6 @@ impl<'a> PlanBuilder<'a> {
                 .push("seconds must be from 0.1 to 3600, and ramp from 0 to 60".to_owned());
         }
         let mut workloads: Vec<Workload> = Vec::new();
-        let is_steady = self.file.phases.contains(&Phase::Steady);
         let asked = &self.options.workloads;
         for name in if asked.is_empty() {
             &self.file.workloads
@@ -410,11 +409,6 @@ impl<'a> PlanBuilder<'a> {
             asked
         } {
             match Workload::by_name(name, seconds, ramp) {
-                Ok(workload) if is_steady && workload.ends_in_its_ramp() => {
-                    self.mistakes.push(format!(
-                        "{name}: with a rate, fio ends within the ramp of {ramp} s; use longer samples, or `ramp: 0`"
-                    ));
-                }
                 Ok(workload) if !workloads.contains(&workload) => workloads.push(workload),
                 Ok(_) => {}
                 Err(mistake) => self.mistakes.push(mistake),

@@ -6,6 +6,7 @@ mod guest_choice;
 mod limits;
 mod matrix;
 mod meaning;
+mod phase;
 mod pinning;
 mod presets;
 mod proposal;
@@ -25,6 +26,7 @@ pub use configuration::{Configuration, FindingSeverity, LinterFinding, Storage};
 pub use factor::factors;
 pub use limits::Limits;
 pub use matrix::{MAX_PLAN_BYTES, PlanOptions, read_plan};
+pub use phase::Phase;
 pub use pinning::{allowed_processors, numa_nodes};
 pub use presets::{PRESETS, Preset};
 pub use proposal::{Proposal, plan_proposals};
@@ -213,12 +215,12 @@ impl Plan {
         });
     }
 
-    /// Makes every timed sample this long, with a ramp of at most a quarter of it.
+    /// Makes every timed sample this long, without a ramp: its program would take longer to start.
     pub fn shorten(&mut self, seconds: f64) {
         for workload in &mut self.workloads {
             if let Amount::Seconds(timed) = &mut workload.amount {
                 *timed = timed.min(seconds);
-                workload.ramp_seconds = workload.ramp_seconds.min(seconds / 4.0);
+                workload.ramp_seconds = 0.0;
             }
         }
     }
@@ -277,19 +279,6 @@ impl CellView<'_> {
             self.workload.name,
             self.phase.name()
         )
-    }
-}
-
-vmdisk_source::words! {
-    /// The state of the storage when measuring begins; the two states answer different questions.
-    #[derive(Serialize, Deserialize)]
-    #[cfg_attr(feature = "schema", derive(JsonSchema))]
-    #[serde(rename_all = "kebab-case")]
-    pub enum Phase as name {
-        /// Created for each sample: timed requests include allocation.
-        FirstTouch = "first-touch",
-        /// Written once over its whole length with incompressible data: everything is allocated.
-        Steady = "steady",
     }
 }
 

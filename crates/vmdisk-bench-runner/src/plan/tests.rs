@@ -559,30 +559,3 @@ fn a_fixed_factor_that_no_configuration_uses_leaves_them_out() {
         2
     );
 }
-
-#[test]
-fn a_rate_needs_samples_that_are_longer_than_their_ramp() {
-    let of = |seconds, ramp, phases: &str, workload: &str| {
-        let text = format!(
-            "version: 1\nname: t\nquestion: q\nsize: 8M\nramp: {ramp}\nphases: [{phases}]\nworkloads: [{workload}]\n\
-             matrix: {{format: [raw, qcow2]}}\n"
-        );
-        let options = PlanOptions {
-            seconds: Some(seconds),
-            ..options()
-        };
-        read_plan(&text, "t", &options).map_err(|error| error.to_string())
-    };
-    let rate = "4k-random-write-qd1-rate100";
-    for (seconds, ramp) in [(0.2, 0.5), (0.5, 0.5)] {
-        let error = of(seconds, ramp, "steady", rate).unwrap_err();
-        assert!(
-            error.contains("use longer samples, or `ramp: 0`"),
-            "{error}"
-        );
-        of(seconds, 0.0, "steady", rate).unwrap();
-        of(seconds, ramp, "first-touch", rate).unwrap();
-        of(seconds, ramp, "steady", "4k-random-write-qd1").unwrap();
-    }
-    of(0.6, 0.5, "steady", rate).unwrap();
-}

@@ -6,6 +6,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::phase::Phase;
+
 /// A load on a disk, and the compared figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -34,12 +36,14 @@ impl Workload {
         Duration::from_secs_f64(timed + self.ramp_seconds)
     }
 
-    /// True if fio sends no request after the ramp: with a rate, version 3.33 ends a job after the timed seconds, ramp
-    /// included, if they are not longer than the ramp (measured: 21 requests instead of 70, without latencies).
-    pub(crate) fn ends_in_its_ramp(&self) -> bool {
-        let has_rate = matches!(&self.load, Load::Blocks(load) if load.rate.is_some());
-        let is_short = matches!(self.amount, Amount::Seconds(timed) if timed <= self.ramp_seconds);
-        has_rate && is_short
+    /// Returns the load before a sample on steady storage. It is a job of its own: fio reports nothing about a ramp of the
+    /// job that it measures, and the counters of a device have no such boundary.
+    pub(crate) fn ramp(&self, phase: Phase) -> Option<Workload> {
+        (phase == Phase::Steady && self.ramp_seconds > 0.0).then(|| Workload {
+            amount: Amount::Seconds(self.ramp_seconds),
+            ramp_seconds: 0.0,
+            ..self.clone()
+        })
     }
 }
 
@@ -61,6 +65,17 @@ impl Load {
             Load::Blocks(blocks) => blocks.access.writes(),
             Load::InstallReplay(_) => true,
         }
+    }
+
+    /// Returns the fewest flushes that arrive unless more than one in ten is lost: kernels merge those in flight together.
+    pub(crate) fn least_flushes(&self, asked: u64) -> u64 {
+        let together = match self {
+            Load::Blocks(load) => {
+                load.jobs * load.depth.div_ceil(load.sync_every.unwrap_or(1).max(1))
+            }
+            Load::InstallReplay(_) => 1,
+        };
+        (asked - asked / 10) / u64::from(together.max(1))
     }
 }
 
@@ -171,4 +186,24 @@ pub enum Metric {
     Throughput,
     /// Mean latency at a fixed rate, as its reciprocal, so that larger is better.
     Latency,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_lost_flush_in_ten_is_noticed_unless_flushes_may_be_merged() {
+        let least = |name: &str| {
+            let load = Workload::by_name(name, 1.0, 0.0).unwrap().load;
+            load.least_flushes(1000)
+        };
+        for name in [
+            "4k-random-write-qd1-sync",
+            "64k-sequential-write-qd4-sync256",
+        ] {
+            assert_eq!(least(name), 900, "{name}");
+        }
+        assert_eq!(least("4k-random-write-qd2-sync"), 450);
+    }
 }

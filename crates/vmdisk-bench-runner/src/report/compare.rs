@@ -378,7 +378,7 @@ impl RunComparison {
         schemars::schema_for!(RunComparison)
     }
 
-    /// Returns the comparison as JSON, described by `vmdisk schema bench-compare`.
+    /// Returns the comparison as JSON, described by `vmdisk print schema bench-compare`.
     pub fn to_json(&self) -> String {
         let mut text = serde_json::to_string_pretty(self)
             .expect("a comparison holds only text, numbers and lists");

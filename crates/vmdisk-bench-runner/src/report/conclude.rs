@@ -8,8 +8,8 @@ use super::result::{BenchResult, CellResult, DeviceShare};
 use super::{latency, remarks};
 use crate::method::{complete_rounds, geometric_mean};
 use crate::{
-    CellId, CellValues, Comparison, Ended, Entry, Error, Header, LeftOut, Phase, Round,
-    SCHEMA_VERSION, Sample, Summary,
+    CellId, CellValues, Comparison, Ended, Entry, Error, Header, LeftOut, Round, SCHEMA_VERSION,
+    Sample, Summary,
 };
 
 impl BenchResult {
@@ -142,16 +142,11 @@ impl Observations {
             .enumerate()
             .map(|(index, samples)| {
                 let cell = CellId(index);
-                let planned = &plan.cells[index];
-                let ramp = match planned.phase {
-                    Phase::FirstTouch => 0.0,
-                    Phase::Steady => plan.workloads[planned.workload].ramp_seconds,
-                };
                 CellResult {
                     name: plan.cell_name(cell),
                     failures: failures[index],
                     comparison: comparisons.remove(&cell),
-                    devices: device_shares(ramp, samples),
+                    devices: device_shares(samples),
                     ..describe(cell, values.of_cell(cell), samples)
                 }
             })
@@ -252,15 +247,23 @@ fn processor_time(samples: &[&Sample]) -> Option<f64> {
 }
 
 /// Divides the bytes of devices by the requested bytes of the samples that count.
-fn device_shares(ramp_seconds: f64, samples: &[&Sample]) -> Vec<DeviceShare> {
-    let mut asked = 0.0;
+fn device_shares(samples: &[&Sample]) -> Vec<DeviceShare> {
+    // The counters of older runs include a ramp, of which fio reported nothing.
+    let has_ramp = |job: &String| job.contains("\nramp_time=");
+    let mut inputs = samples.iter().flat_map(|it| it.measurement.inputs.values());
+    if inputs.any(has_ramp) {
+        return Vec::new();
+    }
+    let mut asked = 0;
     let mut arrived: Vec<(&str, u64)> = Vec::new();
     for sample in samples.iter().filter(|sample| sample.counts()) {
         let measurement = &sample.measurement;
         let directions = [&measurement.read, &measurement.write];
-        let bytes: u64 = directions.into_iter().flatten().map(|it| it.bytes).sum();
-        // Requests of the ramp are not in the figures.
-        asked += bytes as f64 * (1.0 + ramp_seconds / measurement.seconds.max(0.001));
+        asked += directions
+            .into_iter()
+            .flatten()
+            .map(|it| it.bytes)
+            .sum::<u64>();
         for device in &measurement.devices {
             let bytes = device.read_bytes + device.written_bytes;
             match arrived.iter_mut().find(|(name, _)| *name == device.name) {
@@ -273,7 +276,7 @@ fn device_shares(ramp_seconds: f64, samples: &[&Sample]) -> Vec<DeviceShare> {
         .into_iter()
         .map(|(name, bytes)| DeviceShare {
             name: name.to_owned(),
-            share: bytes as f64 / f64::max(asked, 1.0),
+            share: bytes as f64 / u64::max(asked, 1) as f64,
         })
         .collect()
 }
@@ -286,12 +289,11 @@ fn describe(cell: CellId, values: &BTreeMap<u32, f64>, samples: &[&Sample]) -> C
         .filter(|sample| sample.counts())
         .collect();
     let in_order: Vec<f64> = values.values().copied().collect();
-    let mut complaints: Vec<String> = samples
+    let complaints = samples
         .iter()
-        .flat_map(|sample| sample.measurement.semantics.complaints.iter().cloned())
-        .collect();
-    complaints.sort();
-    complaints.dedup();
+        .flat_map(|it| &it.measurement.semantics.complaints);
+    let kinds = complaints.map(|complaint| (remarks::kind_of(complaint), complaint.clone()));
+    let kinds: BTreeMap<String, String> = kinds.collect();
     CellResult {
         cell,
         name: String::new(),
@@ -307,6 +309,6 @@ fn describe(cell: CellId, values: &BTreeMap<u32, f64>, samples: &[&Sample]) -> C
             .unwrap_or_default(),
         failures: 0,
         devices: Vec::new(),
-        complaints,
+        complaints: kinds.into_values().collect(),
     }
 }

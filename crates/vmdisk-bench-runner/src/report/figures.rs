@@ -19,7 +19,7 @@ fn three_digits(value: f64) -> String {
 }
 
 /// Formats a figure of a workload with its unit: `85.9 k IOPS`, `109 MB/s`.
-pub(crate) fn figure(value: f64, metric: Metric) -> String {
+pub fn figure(value: f64, metric: Metric) -> String {
     match metric {
         Metric::Iops => format!("{} IOPS", three_digits(value)),
         Metric::Throughput if value >= 1e6 => format!("{} MB/s", plain(value / 1e6)),
@@ -38,7 +38,7 @@ fn plain(value: f64) -> String {
 }
 
 /// Formats nanoseconds: `12 µs`, `3.4 ms`.
-pub(crate) fn time(nanoseconds: f64) -> String {
+pub fn time(nanoseconds: f64) -> String {
     match nanoseconds {
         ns if ns >= 1e9 => format!("{} s", plain(ns / 1e9)),
         ns if ns >= 1e6 => format!("{} ms", plain(ns / 1e6)),

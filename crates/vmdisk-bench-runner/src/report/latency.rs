@@ -25,10 +25,10 @@ pub enum Operation {
 
 impl Operation {
     /// Every operation.
-    pub(crate) const ALL: [Operation; 3] = [Operation::Read, Operation::Write, Operation::Flush];
+    pub const ALL: [Operation; 3] = [Operation::Read, Operation::Write, Operation::Flush];
 
     /// Returns the name used in reports.
-    pub(crate) const fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Operation::Read => "read",
             Operation::Write => "write",
@@ -69,7 +69,7 @@ pub(super) fn of(samples: &[&Sample]) -> BTreeMap<Operation, Distribution> {
 }
 
 /// Returns the latency of an operation in a sample, with the number of requests.
-fn counted(sample: &Sample, operation: Operation) -> Option<(u64, &Latency)> {
+pub(super) fn counted(sample: &Sample, operation: Operation) -> Option<(u64, &Latency)> {
     let measurement = &sample.measurement;
     let direction = match operation {
         Operation::Read => measurement.read.as_ref()?,

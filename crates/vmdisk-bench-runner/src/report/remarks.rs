@@ -9,6 +9,9 @@ use crate::{
     Accelerator, CellId, Comparison, Ended, Load, MIN_ROUNDS, Measurement, Phase, Round, Verdict,
 };
 
+/// The first words of a limit of a control group in the environment of a run.
+pub const LIMIT: &str = "limit on ";
+
 /// Returns every remark, the most important first.
 pub(crate) fn of(result: &BenchResult) -> Vec<String> {
     let mut remarks = Vec::new();
@@ -16,9 +19,11 @@ pub(crate) fn of(result: &BenchResult) -> Vec<String> {
     say(emulation(result));
     say(ending(result));
     say(too_few(result));
+    say(limits(result));
     say(disturbed(result));
     say(control(result));
     say(complaints(result));
+    say(memory(result));
     say(passes(result));
     say(failures(result));
     remarks.extend(notes(result));
@@ -63,6 +68,20 @@ fn too_few(result: &BenchResult) -> Option<String> {
     (count > 0).then(|| {
         let comparisons = figures::count(count, "comparison has", "comparisons have");
         format!("{comparisons} fewer than {MIN_ROUNDS} rounds, too few to show a difference")
+    })
+}
+
+fn limits(result: &BenchResult) -> Option<String> {
+    let environment = result.header.environment.iter();
+    let limits = environment.filter(|(what, _)| what.starts_with(LIMIT));
+    let limits: Vec<String> = limits
+        .map(|(what, limit)| format!("{what} ({limit})"))
+        .collect();
+    (!limits.is_empty()).then(|| {
+        format!(
+            "figures may be those of a limit, and not of a disk: {}",
+            limits.join("; ")
+        )
     })
 }
 
@@ -134,18 +153,61 @@ fn control(result: &BenchResult) -> Option<String> {
     }
 }
 
+/// The words of a complaint, without its amounts.
+pub(super) fn kind_of(complaint: &str) -> String {
+    let is_amount = |word: &&str| {
+        let unit = word.trim_end_matches(',');
+        word.starts_with(|c: char| c.is_ascii_digit())
+            || ["bytes", "KiB", "MiB", "GiB"].contains(&unit)
+    };
+    let words = complaint.split_whitespace().filter(|word| !is_amount(word));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// The most cells that a remark names.
+const MAX_NAMES: usize = 4;
+
+/// Returns the first names, and the number of the others.
+fn some<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let mut names: Vec<String> = names.map(str::to_owned).collect();
+    if names.len() > MAX_NAMES + 1 {
+        let more = names.split_off(MAX_NAMES).len();
+        names.push(format!("{more} more"));
+    }
+    names.join(", ")
+}
+
 fn complaints(result: &BenchResult) -> Option<String> {
-    let bad = result
-        .cells
-        .iter()
-        .filter(|cell| !cell.complaints.is_empty());
-    let texts: Vec<String> = bad
-        .map(|cell| format!("{}: {}", cell.name, cell.complaints.join(", ")))
-        .collect();
+    // By kind: the first complaint, the number of samples, and the cells.
+    let mut kinds: BTreeMap<String, (&str, usize, BTreeSet<CellId>)> = BTreeMap::new();
+    let counted = result.samples.iter().filter(|sample| sample.round > 0);
+    for sample in counted.clone() {
+        for complaint in &sample.measurement.semantics.complaints {
+            let kind = kinds.entry(kind_of(complaint));
+            let (_, count, cells) = kind.or_insert((complaint, 0, BTreeSet::new()));
+            *count += 1;
+            cells.insert(sample.cell);
+        }
+    }
+    let all = counted.count();
+    let texts = kinds.values().map(|(first, count, cells)| {
+        let names = some(cells.iter().map(|cell| result.cells[cell.0].name.as_str()));
+        format!("{count} of {all} samples, such as: {first} ({names})")
+    });
+    let texts: Vec<String> = texts.collect();
     (!texts.is_empty()).then(|| {
+        let texts = texts.join("; ");
+        format!("samples failed their checks and do not count: {texts}")
+    })
+}
+
+fn memory(result: &BenchResult) -> Option<String> {
+    let cells = result.cells.iter();
+    let cells = cells.filter(|cell| cell.summary.is_some() && result.is_of_memory(cell.cell));
+    let names = some(cells.map(|cell| cell.name.as_str()));
+    (!names.is_empty()).then(|| {
         format!(
-            "some samples failed their checks and do not count: {}",
-            texts.join("; ")
+            "less than 5 % of the bytes reached a device, so that the figures are those of the host's memory: {names}"
         )
     })
 }

@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::latency::{Distribution, Operation};
+use super::latency::{Distribution, Operation, counted};
+use crate::method::geometric_mean;
 use crate::{
-    Accelerator, CellId, Comparison, Ended, Header, LeftOut, Metric, Round, Sample, Summary,
+    Accelerator, CellId, Comparison, Ended, Header, LeftOut, Metric, Phase, Round, Sample, Summary,
 };
 
 /// The result of a run: the content of all reports, and every sample.
@@ -70,7 +71,7 @@ pub struct CellResult {
     pub accelerator: Accelerator,
     /// Number of failures.
     pub failures: u32,
-    /// Complaints about samples that do not count, without duplicates.
+    /// Complaints about samples that do not count, one of each kind.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub complaints: Vec<String>,
 }
@@ -81,13 +82,12 @@ pub struct CellResult {
 pub struct DeviceShare {
     /// Its kernel name, such as `nvme0n1`.
     pub name: String,
-    /// Its bytes divided by the requested bytes, including those of the ramp; above 1 with metadata, copies and other
-    /// programs.
+    /// Its bytes divided by the requested bytes of the same samples; above 1 with metadata, copies and other programs.
     pub share: f64,
 }
 
 impl BenchResult {
-    /// Returns the result as JSON, described by `vmdisk schema bench`.
+    /// Returns the result as JSON, described by `vmdisk print schema bench`.
     pub fn to_json(&self) -> String {
         let mut text = serde_json::to_string_pretty(self)
             .expect("a result holds only text, numbers, lists and maps with text as keys");
@@ -108,8 +108,55 @@ impl BenchResult {
         of_cells.chain(&self.pairs)
     }
 
+    /// True if a comparison has enough rounds for a verdict.
+    pub fn has_answer(&self) -> bool {
+        self.comparisons()
+            .any(|comparison| comparison.p_value.is_some())
+    }
+
+    /// True if hardly a byte of a cell reached a device: its figures are those of the host's memory. First reads of new
+    /// storage need no device.
+    pub(crate) fn is_of_memory(&self, cell: CellId) -> bool {
+        let planned = &self.header.plan.cells[cell.0];
+        let load = &self.header.plan.workloads[planned.workload].load;
+        let devices = &self.cells[cell.0].devices;
+        let share: f64 = devices.iter().map(|device| device.share).sum();
+        let needs_device = planned.phase == Phase::Steady || load.writes();
+        needs_device && !devices.is_empty() && share < 0.05
+    }
+
+    /// Returns the share of the bytes of a cell that reached each device, in words.
+    pub fn at_devices(&self, cell: &CellResult) -> String {
+        let shares = cell.devices.iter();
+        let texts = shares.map(|it| format!("{} {:.0} %", it.name, it.share * 100.0));
+        let memory = self.is_of_memory(cell.cell).then(|| "memory".to_owned());
+        texts.chain(memory).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Returns the number of requests of a cell by latency in nanoseconds, of all samples that count; empty where the
+    /// engine measured none.
+    pub fn histogram(&self, cell: CellId, operation: Operation) -> BTreeMap<u64, u64> {
+        let samples = self.samples.iter();
+        let samples = samples.filter(|sample| sample.cell == cell && sample.counts());
+        let latencies = samples.filter_map(|sample| Some(counted(sample, operation)?.1));
+        let mut merged = BTreeMap::new();
+        for (nanoseconds, count) in latencies.flat_map(|latency| &latency.histogram) {
+            *merged.entry(*nanoseconds).or_default() += count;
+        }
+        merged
+    }
+
+    /// Returns the geometric means of a cell and of its baseline in the rounds of both, with the number of these rounds.
+    pub(crate) fn common_means(&self, cell: &CellResult) -> Option<(f64, f64, usize)> {
+        let baseline = &self.cells[cell.comparison.as_ref()?.baseline.0].values;
+        let both = cell.values.iter();
+        let both = both.filter_map(|(round, value)| Some((*value, *baseline.get(round)?)));
+        let (own, other): (Vec<f64>, Vec<f64>) = both.unzip();
+        Some((geometric_mean(&own)?, geometric_mean(&other)?, own.len()))
+    }
+
     /// Returns the figure by which a cell is compared.
-    pub(crate) fn metric(&self, cell: CellId) -> Metric {
+    pub fn metric(&self, cell: CellId) -> Metric {
         let plan = &self.header.plan;
         plan.workloads[plan.cells[cell.0].workload].metric
     }

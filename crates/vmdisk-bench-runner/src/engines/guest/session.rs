@@ -39,6 +39,7 @@ pub(super) struct TaskOfBoot<'a> {
     pub(super) disk: usize,
     pub(super) seed: u64,
     pub(super) fills: Vec<String>,
+    pub(super) ramp: Option<String>,
     pub(super) fio: Option<String>,
 }
 
@@ -298,6 +299,7 @@ fn job(tasks: &[TaskOfBoot<'_>], names: &[Name], disks: &[DiskOfBoot<'_>]) -> Gu
                 workload: task.cell.workload.clone(),
                 seed: task.seed,
                 fills: task.fills.clone(),
+                ramp: task.ramp.clone(),
                 fio: task.fio.clone(),
             }
         })
@@ -472,6 +474,11 @@ impl GuestMonitor<'_> {
                 emit(of_boot.cell.id, result);
                 Ok(Received::Ready(task + 1))
             }
+            // The counters of its sample begin now.
+            Message::Ramped { task } => {
+                self.begin_counting();
+                Ok(Received::Ready(task))
+            }
             Message::End => Ok(Received::End),
         }
     }
@@ -567,7 +574,7 @@ impl GuestMonitor<'_> {
             counters.end(&of_boot.cell, disk.storage.length, &mut measured);
             if is_counted_by_host(disk) {
                 let sent = measured.semantics.flushes_seen;
-                counters.note_flushes(&mut measured, cache != CacheMode::Unsafe);
+                counters.note_flushes(&of_boot.cell, &mut measured, cache != CacheMode::Unsafe);
                 // The guest's count is more accurate: other programs use the host's disk too.
                 measured.semantics.flushes_seen = sent;
             }
@@ -580,7 +587,7 @@ impl GuestMonitor<'_> {
             if let (Some(asked), Some(before), Some(now)) =
                 (measured.semantics.flushes_asked, before, now)
                 && measured.semantics.write_cache == Some(WriteCache::WriteBack)
-                && now.saturating_sub(before) < asked - asked / 10
+                && now.saturating_sub(before) < of_boot.cell.workload.load.least_flushes(asked)
             {
                 measured.semantics.complaints.push(format!(
                     "{asked} flushes were requested, but only {} arrived at QEMU",

@@ -1,23 +1,30 @@
 //! A comparison of two runs for people.
 
-use super::{ChangeVerdict, RunComparison};
+use super::{BaselineChange, CellChange, ChangeVerdict, RunComparison};
 use crate::method::{percent, ratio};
-use crate::report::table::{Grid, with_interval};
-use crate::report::text::{list, table};
+use crate::report::document::{BenchReport, ReportRow, ReportTable};
+use crate::report::table::with_interval;
 use crate::{Interval, Verdict};
 
 impl ChangeVerdict {
-    /// Formats the verdict.
-    fn in_words(self, change: Option<Interval>) -> String {
-        let verdict = match self {
+    /// Returns the verdict; `None` if the machine changed.
+    const fn verdict(self) -> Option<Verdict> {
+        Some(match self {
             ChangeVerdict::Faster => Verdict::Faster,
             ChangeVerdict::Slower => Verdict::Slower,
             ChangeVerdict::AboutEqual => Verdict::AboutEqual,
             ChangeVerdict::Inconclusive => Verdict::Inconclusive,
             ChangeVerdict::TooFewRounds => Verdict::TooFewRounds,
-            ChangeVerdict::MachineChanged => return "the machine changed".to_owned(),
-        };
-        verdict.in_words(change)
+            ChangeVerdict::MachineChanged => return None,
+        })
+    }
+
+    /// Formats the verdict.
+    fn in_words(self, change: Option<Interval>) -> String {
+        match self.verdict() {
+            Some(verdict) => verdict.in_words(change),
+            None => "the machine changed".to_owned(),
+        }
     }
 }
 
@@ -56,64 +63,58 @@ impl RunComparison {
         )
     }
 
-    fn studied_in_words(&self) -> String {
-        match &self.studied {
-            Some(difference) => difference.to_string(),
-            None => "no difference, the same plan was measured twice".to_owned(),
-        }
-    }
-
-    fn grid(&self) -> Grid {
-        let interval =
-            |interval: Option<Interval>| interval.map_or_else(String::new, with_interval);
-        Grid {
+    fn table(&self) -> ReportTable {
+        let words = |interval: Option<Interval>| interval.map_or_else(String::new, with_interval);
+        let row = |cell: &CellChange| {
+            let name = match cell.first == cell.second {
+                true => cell.first.clone(),
+                false => format!("{} / {}", cell.first, cell.second),
+            };
+            let verdict = cell.verdict.verdict();
+            let texts = [cell.first_ratio, cell.second_ratio, cell.change].map(words);
+            let texts = [name].into_iter().chain(texts);
+            ReportRow {
+                texts: texts.chain([cell.verdict.in_words(cell.change)]).collect(),
+                ratio: cell
+                    .change
+                    .filter(|_| verdict != Some(Verdict::TooFewRounds)),
+                verdict,
+                cell: None,
+            }
+        };
+        ReportTable {
+            heading: "ratios to the baseline of the same round".to_owned(),
             heads: ["cell", "first", "second", "change", "verdict"]
                 .map(|head| (head.to_owned(), false))
                 .to_vec(),
-            rows: self
-                .cells
-                .iter()
-                .map(|cell| {
-                    let name = match cell.first == cell.second {
-                        true => cell.first.clone(),
-                        false => format!("{} / {}", cell.first, cell.second),
-                    };
-                    vec![
-                        name,
-                        interval(cell.first_ratio),
-                        interval(cell.second_ratio),
-                        interval(cell.change),
-                        cell.verdict.in_words(cell.change),
-                    ]
-                })
-                .collect(),
+            rows: self.cells.iter().map(row).collect(),
+            notes: Vec::new(),
         }
     }
 
-    fn baselines_in_words(&self) -> impl Iterator<Item = String> {
-        self.baselines.iter().map(|baseline| {
-            format!(
-                "{}: {} and {} ({})",
-                baseline.name,
-                baseline.first,
-                baseline.second,
-                ratio(baseline.ratio)
-            )
-        })
-    }
-
-    /// Formats the comparison for a terminal.
-    pub fn text(&self) -> String {
-        let mut text = format!("studied: {}\n{}\n", self.studied_in_words(), self.answer());
-        text.push_str("\nratios to the baseline of the same round\n");
-        text.push_str(&table(&self.grid()));
-        list(
-            &mut text,
-            "baselines, without a verdict",
-            self.baselines_in_words(),
-        );
-        list(&mut text, "controls", self.controls.iter().cloned());
-        list(&mut text, "in one run only", self.unmatched.iter().cloned());
-        text
+    /// Returns what the reports of the comparison say.
+    pub fn report(&self) -> BenchReport {
+        let baseline = |it: &BaselineChange| {
+            let change = ratio(it.ratio);
+            format!("{}: {} and {} ({change})", it.name, it.first, it.second)
+        };
+        BenchReport {
+            name: "studied".to_owned(),
+            question: match &self.studied {
+                Some(difference) => difference.to_string(),
+                None => "no difference, the same plan was measured twice".to_owned(),
+            },
+            answer: vec![self.answer()],
+            tables: vec![self.table()],
+            lists: vec![
+                (
+                    "baselines, without a verdict",
+                    self.baselines.iter().map(baseline).collect(),
+                ),
+                ("controls", self.controls.clone()),
+                ("in one run only", self.unmatched.clone()),
+            ],
+            ..BenchReport::default()
+        }
     }
 }
