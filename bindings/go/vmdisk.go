@@ -9,6 +9,7 @@ import (
 	_ "embed"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -23,8 +24,8 @@ var program []byte
 
 // Options of a call; the zero value is the default.
 type Options struct {
-	// Facts of the host that runs the guest, in JSON or YAML. Without them, rules about the host are not checked.
-	Facts string `json:"-"`
+	// Host runs the guest: NewHost makes it of facts. Without it, rules about the host are not checked.
+	Host *Host `json:"-"`
 	// Target has the versions to check for, as "qemu=9.2,libvirt=10.0"; without it, those of the host.
 	Target string `json:"target,omitempty"`
 	// Policy says who shares the host: "multi-tenant" (the default), "single-tenant" or "lab".
@@ -33,6 +34,26 @@ type Options struct {
 	Name string `json:"name,omitempty"`
 	// UnsafeFixes applies fixes with a trade-off, too.
 	UnsafeFixes bool `json:"unsafe_fixes,omitempty"`
+	// Config is the text of a vmdisk.toml, in whose directory the name begins. The other options take precedence.
+	Config string `json:"config,omitempty"`
+	// Rules has levels by the names of rules and groups: "off", "on" or a severity.
+	Rules map[string]string `json:"rules,omitempty"`
+	// Select has the only rules and groups to report, ExtendSelect further ones, and Ignore those that do not count.
+	Select       []string `json:"select,omitempty"`
+	ExtendSelect []string `json:"extend_select,omitempty"`
+	Ignore       []string `json:"ignore,omitempty"`
+	// MinSeverity is the least severity to report.
+	MinSeverity string `json:"min_severity,omitempty"`
+	// Fleet has the facts of the hosts that the guests may run on, by their names, in place of a host.
+	Fleet map[string]string `json:"fleet,omitempty"`
+	// Brief leaves out the places that rules could not look at, which are most of a report.
+	Brief bool `json:"brief,omitempty"`
+}
+
+// Input is a text with its name, for LintAll.
+type Input struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
 }
 
 // Position in a text: lines and columns count from 1, offsets are bytes.
@@ -53,14 +74,39 @@ type Vmdisk struct {
 	runtime wazero.Runtime
 	code    wazero.CompiledModule
 	module  api.Module
-	hosts   map[string]uint64
+	closed  bool
 }
+
+// Host is a host by its facts, which are indexed once.
+type Host struct {
+	library *Vmdisk
+	facts   string
+	// The index, and the instance of the library that has it.
+	pointer uint64
+	module  api.Module
+}
+
+// ErrClosed is the error of a call after Close.
+var ErrClosed = errors.New("the library is closed")
 
 var shared = wazero.NewCompilationCache()
 
-// New compiles the library, once in a process, which takes a second or two.
-func New(ctx context.Context) (*Vmdisk, error) {
-	runtime := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCompilationCache(shared))
+// New compiles the library, once in a process, which takes seconds of processor time: NewCached keeps the result.
+func New(ctx context.Context) (*Vmdisk, error) { return start(ctx, shared) }
+
+// NewCached is New with a directory that keeps the compiled library for the next process. Nobody else may write to it:
+// its files are programs. A user's own is os.UserCacheDir.
+func NewCached(ctx context.Context, directory string) (*Vmdisk, error) {
+	cache, err := wazero.NewCompilationCacheWithDir(directory)
+	if err != nil {
+		return nil, err
+	}
+	return start(ctx, cache)
+}
+
+func start(ctx context.Context, cache wazero.CompilationCache) (*Vmdisk, error) {
+	config := wazero.NewRuntimeConfig().WithCompilationCache(cache).WithCloseOnContextDone(true)
+	runtime := wazero.NewRuntimeWithConfig(ctx, config)
 	code, err := runtime.CompileModule(ctx, program)
 	if err != nil {
 		return nil, err
@@ -69,16 +115,53 @@ func New(ctx context.Context) (*Vmdisk, error) {
 	return v, v.start(ctx)
 }
 
-// Close frees the memory of the library.
-func (v *Vmdisk) Close(ctx context.Context) error { return v.runtime.Close(ctx) }
+// Close frees the memory of the library, after the calls that run.
+func (v *Vmdisk) Close(ctx context.Context) error {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	v.closed = true
+	return v.runtime.Close(ctx)
+}
 
 func (v *Vmdisk) start(ctx context.Context) (err error) {
+	// Not the deadline of a call, which may be over.
+	ctx = context.WithoutCancel(ctx)
 	if v.module != nil {
 		_ = v.module.Close(ctx)
 	}
-	v.hosts = map[string]uint64{}
 	v.module, err = v.runtime.InstantiateModule(ctx, v.code, wazero.NewModuleConfig().WithName(""))
 	return err
+}
+
+// NewHost indexes the facts of a host, in JSON or YAML. Close frees the index.
+func (v *Vmdisk) NewHost(ctx context.Context, facts string) (*Host, error) {
+	host := &Host{library: v, facts: facts}
+	return host, v.locked(ctx, func() error {
+		_, err := v.index(ctx, host)
+		return err
+	})
+}
+
+// Close frees the index of a host.
+func (h *Host) Close(ctx context.Context) error {
+	return h.library.locked(ctx, func() error {
+		if h.module != h.library.module {
+			return nil
+		}
+		h.module = nil
+		_, err := h.library.invoke(ctx, "vmdisk_host_free", h.pointer)
+		return err
+	})
+}
+
+// LintAll returns the report about all guests of one host, which are compared: that of `vmdisk lint --format json` with
+// all files of a directory.
+func (v *Vmdisk) LintAll(ctx context.Context, inputs []Input, o Options) (json.RawMessage, error) {
+	list, err := json.Marshal(inputs)
+	if err != nil {
+		return nil, err
+	}
+	return v.call(ctx, "vmdisk_lint_all", string(list), o)
 }
 
 // Lint returns the report of `vmdisk lint --format json`, byte for byte.
@@ -129,20 +212,40 @@ func (v *Vmdisk) call(ctx context.Context, name, text string, o Options) (json.R
 	if err != nil {
 		return nil, err
 	}
-	v.mutex.Lock()
-	defer v.mutex.Unlock()
-	result, err := v.run(ctx, name, text, o.Facts, string(words))
-	if _, refused := err.(*Error); err != nil && !refused {
-		// After a bug, the next call begins with a new instance.
-		if err := v.start(ctx); err != nil {
-			return nil, err
-		}
-	}
+	var result json.RawMessage
+	err = v.locked(ctx, func() (err error) {
+		result, err = v.run(ctx, name, text, o.Host, string(words))
+		return err
+	})
 	return result, err
 }
 
-func (v *Vmdisk) run(ctx context.Context, name, text, facts, words string) (json.RawMessage, error) {
-	host, err := v.host(ctx, facts)
+// locked runs a function while no other does, unless the context is done. After a bug, and after a deadline, the next call
+// begins with a new instance.
+func (v *Vmdisk) locked(ctx context.Context, run func() error) error {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if v.closed {
+		return ErrClosed
+	}
+	err := run()
+	if _, refused := err.(*Error); err == nil || refused {
+		return err
+	}
+	if err := v.start(ctx); err != nil {
+		return err
+	}
+	if done := ctx.Err(); done != nil {
+		return done
+	}
+	return err
+}
+
+func (v *Vmdisk) run(ctx context.Context, name, text string, on *Host, words string) (json.RawMessage, error) {
+	host, err := v.index(ctx, on)
 	if err != nil {
 		return nil, err
 	}
@@ -170,15 +273,18 @@ func (v *Vmdisk) run(ctx context.Context, name, text, facts, words string) (json
 	return result, refusal(result)
 }
 
-// host returns the index of facts, which is made once.
-func (v *Vmdisk) host(ctx context.Context, facts string) (uint64, error) {
-	if facts == "" {
+// index returns the index of a host, which each instance of the library makes once.
+func (v *Vmdisk) index(ctx context.Context, host *Host) (uint64, error) {
+	if host == nil {
 		return 0, nil
 	}
-	if host, known := v.hosts[facts]; known {
-		return host, nil
+	if host.library != v {
+		return 0, &Error{Message: "the host is one of another instance of the library"}
 	}
-	text, err := v.put(ctx, facts)
+	if host.module == v.module {
+		return host.pointer, nil
+	}
+	text, err := v.put(ctx, host.facts)
 	if err != nil {
 		return 0, err
 	}
@@ -186,7 +292,7 @@ func (v *Vmdisk) host(ctx context.Context, facts string) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	host, err := v.invoke(ctx, "vmdisk_host_parse", text, failure)
+	pointer, err := v.invoke(ctx, "vmdisk_host_parse", text, failure)
 	if err != nil {
 		return 0, err
 	}
@@ -206,8 +312,8 @@ func (v *Vmdisk) host(ctx context.Context, facts string) (uint64, error) {
 		}
 		return 0, refusal(result)
 	}
-	v.hosts[facts] = host
-	return host, nil
+	host.pointer, host.module = pointer, v.module
+	return pointer, nil
 }
 
 func (v *Vmdisk) invoke(ctx context.Context, name string, arguments ...uint64) (uint64, error) {

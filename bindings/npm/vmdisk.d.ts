@@ -10,6 +10,22 @@ export interface Options {
   policy?: Policy;
   /** The name of the text in reports. */
   name?: string;
+  /** The text of a `vmdisk.toml`, in whose directory the name begins. The other options take precedence. */
+  config?: string;
+  /** Levels by the names of rules and groups: `off`, `on` or a severity. */
+  rules?: Record<string, string>;
+  /** The only rules and groups to report. */
+  select?: string[];
+  /** Rules and groups to report as well. */
+  extend_select?: string[];
+  /** Rules and groups whose findings do not count. */
+  ignore?: string[];
+  /** The least severity to report. */
+  min_severity?: string;
+  /** The facts of the hosts that the guests may run on, by their names, in place of `host`. */
+  fleet?: Record<string, string>;
+  /** Leaves out the places that rules could not look at, which are most of a report. */
+  brief?: boolean;
 }
 
 /** The facts of a host. */
@@ -37,6 +53,8 @@ export interface Vmdisk {
   host(facts: string): Host;
   /** The report of `vmdisk lint --format json`. */
   lint(text: string, options?: Options): Report;
+  /** The report about all guests of one host, which are compared. */
+  lintAll(inputs: Array<{ name: string; text: string }>, options?: Options): Report;
   /** The fixed text, and the report of what remains. */
   fix(text: string, options?: Options & { unsafe?: boolean }): { text: string; report: Report };
   /** The text with the options that its disks leave open, and the decisions of `vmdisk decide --format json`. */
@@ -48,11 +66,14 @@ export interface Vmdisk {
   /** The QEMU command line of libvirt's XML, or the reverse, and what is not carried over. */
   convert(text: string, options?: { target?: string }): { text: string; losses: string[] };
   /** The JSON of a function, byte for byte as the command prints it. */
-  json(name: "lint" | "fix" | "decide" | "trace" | "plan" | "convert", text: string, options?: Options & { unsafe?: boolean }): string;
+  json(name: "lint" | "lint_all" | "fix" | "decide" | "trace" | "plan" | "convert", text: string, options?: Options & { unsafe?: boolean }): string;
 }
 
-/** Compiles the library: the file beside this one, or these bytes. */
-export function load(wasm?: BufferSource | WebAssembly.Module): Promise<Vmdisk>;
+/** Compiles the library: the file beside this one, these bytes, or a compiled `WebAssembly.Module`. */
+export function load(wasm?: ArrayBuffer | ArrayBufferView | object): Promise<Vmdisk>;
+
+/** The index in a string of an offset of a report, which counts bytes of UTF-8. */
+export function indexOf(text: string, offset: number): number;
 
 /** The command line with these arguments, as a text: places in a report count in it. */
 export function commandLine(words: string[]): string;
@@ -337,8 +358,40 @@ export interface TraceStatement {
   text: string;
 }
 
+/** The configuration. */
+export interface TraceStatementBasisConfiguration {
+  kind: "configuration";
+  setting: string;
+}
+
+/** A fact of the host. */
+export interface TraceStatementBasisFact {
+  fact: string;
+  kind: "fact";
+}
+
+/** The documented or measured behaviour of a program. */
+export interface TraceStatementBasisSource {
+  kind: "source";
+  source: string;
+}
+
+/** The result of the operation at another step. */
+export interface TraceStatementBasisStep {
+  kind: "step";
+  step: number;
+}
+
+/** Nothing: a fact is missing. */
+export interface TraceStatementBasisMissing {
+  command: Array<string>;
+  kind: "missing";
+  what: string;
+  why: string;
+}
+
 /** The basis of a statement. */
-export type TraceStatementBasis = unknown | unknown | unknown | unknown | unknown;
+export type TraceStatementBasis = TraceStatementBasisConfiguration | TraceStatementBasisFact | TraceStatementBasisSource | TraceStatementBasisStep | TraceStatementBasisMissing;
 
 /** Whether data survives a crash of the host. */
 export type TraceSurvival = "kept" | "lost" | "unknown";

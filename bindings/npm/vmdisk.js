@@ -1,4 +1,4 @@
-// Calls the C interface of vmdisk, which is described in vmdisk.h, in WebAssembly. It imports nothing.
+// Calls the C interface of vmdisk, which is described in vmdisk.h, in WebAssembly, which imports nothing.
 
 /** A text that cannot be read, a wrong option, or something impossible; with the place in the text, if there is one. */
 export class VmdiskError extends Error {
@@ -103,6 +103,11 @@ class Vmdisk {
     return host;
   }
 
+  /** The report about all guests of one host, which are compared. */
+  lintAll(inputs, options) {
+    return JSON.parse(this.json("lint_all", JSON.stringify(inputs), options));
+  }
+
   /** The JSON of a function, byte for byte as the command prints it. */
   json(name, text, { host, unsafe, ...options } = {}) {
     const words = JSON.stringify(unsafe === undefined ? options : { ...options, unsafe_fixes: unsafe });
@@ -119,14 +124,13 @@ for (const name of ["lint", "fix", "decide", "trace", "plan", "convert"]) {
   };
 }
 
-async function bytesBeside() {
-  const url = new URL("vmdisk.wasm", import.meta.url);
-  if (url.protocol === "file:" && typeof process === "object") return (await import("node:fs/promises")).readFile(url);
-  return (await fetch(url)).arrayBuffer();
+/** The index in a string of JavaScript of an offset of a report, which counts bytes of UTF-8. */
+export function indexOf(text, offset) {
+  return new TextDecoder("utf-8", { ignoreBOM: true }).decode(new TextEncoder().encode(text).subarray(0, offset)).length;
 }
 
 /** Compiles the library: the file beside this one, or these bytes. */
 export async function load(wasm) {
-  const module = wasm instanceof WebAssembly.Module ? wasm : await WebAssembly.compile(wasm ?? (await bytesBeside()));
+  const module = wasm instanceof WebAssembly.Module ? wasm : await WebAssembly.compile(wasm ?? (await (await import("#beside")).bytesBeside()));
   return new Vmdisk(module, await WebAssembly.instantiate(module));
 }

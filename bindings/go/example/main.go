@@ -27,12 +27,16 @@ func run(ctx context.Context, factsFile string, files []string) (failed bool, er
 		return false, err
 	}
 	defer library.Close(ctx)
+	host, err := library.NewHost(ctx, string(facts))
+	if err != nil {
+		return false, err
+	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			return false, err
 		}
-		result, err := library.Lint(ctx, string(text), vmdisk.Options{Facts: string(facts), Name: file})
+		result, err := library.Lint(ctx, string(text), vmdisk.Options{Host: host, Name: file})
 		if err != nil {
 			return false, fmt.Errorf("%s: %w", file, err)
 		}

@@ -1,11 +1,12 @@
 /* vmdisk: reads, checks, generates and explains the disk configuration of QEMU/libvirt guests.
  *
- * Every text is UTF-8 and ends with a zero byte. Results are JSON in the shapes of `vmdisk schema`; a call that fails returns
+ * Every text is UTF-8 and ends with a zero byte. Results are JSON in the shapes of `vmdisk print schema`; a call that fails returns
  * an object with the member "error": {"error": {"message": ..., "start": ..., "end": ..., "help": ...}}. All functions may be
  * called from several threads at once, also with the same host. None ends the program, opens a file or prints. */
 #ifndef VMDISK_H
 #define VMDISK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,11 +40,34 @@ char *vmdisk_alloc(size_t bytes);
 #endif
 
 /* All of the following read `text`: libvirt's XML, a QEMU command line or a spec. `host` is the host that runs the guest, or
- * NULL. `options` is NULL or an object: {"name": "web1.xml", "target": "qemu=9.2,libvirt=10.0", "policy": "multi-tenant",
- * "unsafe_fixes": false}, each member optional. The result is to be freed with vmdisk_free. */
+ * NULL. `options` is NULL or an object, each member optional. The result is to be freed with vmdisk_free.
+ *   "name": "web1.xml"                      the name of the text in reports
+ *   "target": "qemu=9.2,libvirt=10.0"       the versions to check for
+ *   "policy": "multi-tenant"                who shares the host: or "single-tenant", "lab"
+ *   "unsafe_fixes": false                   apply fixes with a trade-off, too
+ *   "config": "[rules]\n..."                the text of a vmdisk.toml, in whose directory the name begins
+ *   "rules": {"cache-unsafe": "off"}        levels of rules and groups: "off", "on" or a severity
+ *   "select", "extend_select", "ignore"     lists of rules and groups
+ *   "min_severity": "warning"               the least severity to report
+ *   "fleet": {"kvm1": "{facts}"}            the facts of the hosts that the guest may run on, in place of `host`
+ *   "brief": false                          leave out the places that rules could not look at */
 
-/* The report of `vmdisk lint --format json`. */
+/* The report of `vmdisk lint --format json`. Rules about the other guests of the host are among those not checked. */
 char *vmdisk_lint(const char *text, const VmdiskHost *host, const char *options);
+
+/* The report about all guests of one host, which are compared. `inputs` is a list:
+ * [{"name": "web1.xml", "text": "<domain ..."}, ...]. A text that cannot be read is a failed input of the report. */
+char *vmdisk_lint_all(const char *inputs, const VmdiskHost *host, const char *options);
+
+/* The numbers of a report, for programs that read no JSON. */
+typedef struct VmdiskCounts {
+    uint32_t errors, warnings, advice, pedantic; /* findings by severity */
+    uint32_t rules_not_checked;                  /* rules that could not look at something */
+    uint32_t failed_inputs;                      /* inputs that could not be read */
+} VmdiskCounts;
+
+/* Counts the findings of a report of vmdisk_lint, vmdisk_lint_all or vmdisk_fix. False if the text is none, such as an error. */
+bool vmdisk_counts(const char *report, VmdiskCounts *counts);
 
 /* {"text": the fixed text, "report": the report of what remains}. */
 char *vmdisk_fix(const char *text, const VmdiskHost *host, const char *options);

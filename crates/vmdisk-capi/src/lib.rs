@@ -9,7 +9,9 @@ use std::ffi::{CStr, CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use vmdisk::Host;
-use vmdisk::calls::{CallError, CallOptions, convert, decide, fix, lint, plan, trace};
+use vmdisk::calls::{
+    CallError, CallOptions, convert, counts, decide, fix, lint, lint_all, plan, trace,
+};
 
 /// A host by its facts.
 #[derive(Debug)]
@@ -85,6 +87,8 @@ macro_rules! calls {
 calls! {
     /// The report about a configuration.
     vmdisk_lint = lint;
+    /// The report about all guests of a host, of the JSON of a list of names and texts.
+    vmdisk_lint_all = lint_all;
     /// A configuration after fixes, and the report of what remains.
     vmdisk_fix = fix;
     /// The options that disks leave open.
@@ -95,6 +99,49 @@ calls! {
     vmdisk_plan = plan;
     /// A configuration in the other syntax.
     vmdisk_convert = |text, _, options| convert(text, options);
+}
+
+/// The numbers of a report.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VmdiskCounts {
+    /// Findings of severity `error`.
+    pub errors: u32,
+    /// Findings of severity `warning`.
+    pub warnings: u32,
+    /// Findings of severity `advice`.
+    pub advice: u32,
+    /// Findings of severity `pedantic`.
+    pub pedantic: u32,
+    /// Rules that could not look at something.
+    pub rules_not_checked: u32,
+    /// Inputs that could not be read.
+    pub failed_inputs: u32,
+}
+
+/// The numbers of a report; false if the text is not a report.
+///
+/// # Safety
+/// As the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vmdisk_counts(report: *const c_char, found: *mut VmdiskCounts) -> bool {
+    let numbers = caught(|| Ok(counts(text("report", report)?)))
+        .ok()
+        .flatten();
+    // SAFETY: the header demands NULL or a pointer that can be written.
+    let (Some(numbers), Some(found)) = (numbers, unsafe { found.as_mut() }) else {
+        return false;
+    };
+    let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    *found = VmdiskCounts {
+        errors: number(numbers.errors),
+        warnings: number(numbers.warnings),
+        advice: number(numbers.advice),
+        pedantic: number(numbers.pedantic),
+        rules_not_checked: number(numbers.rules_not_checked),
+        failed_inputs: number(numbers.failed_inputs),
+    };
+    true
 }
 
 /// The version of the interface: another one is another `libvmdisk.so.N`.

@@ -33,9 +33,6 @@ pub(crate) struct Found {
     pub(crate) finding: Option<vmdisk::Diagnostic>,
 }
 
-/// Where the pages of the rules are.
-const PAGES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/rules/");
-
 /// Checks a text. A bug in a rule is reported at the start of the text, and the server continues.
 pub(crate) fn check(
     uri: &str,
@@ -129,7 +126,7 @@ fn diagnostic(uri: &str, text: &Text, finding: &vmdisk::Diagnostic) -> Diagnosti
         severity: Some(severity(finding.severity)),
         code: Some(Code::String(finding.rule.name.to_owned())),
         code_description: Some(CodeDescription {
-            href: Uri(format!("{PAGES}{}.md", finding.rule.name)),
+            href: Uri(vmdisk::rules::page_address(finding.rule.name)),
         }),
         message: Message::String(message),
         related_information: Some(related.collect()),

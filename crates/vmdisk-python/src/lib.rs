@@ -2,8 +2,8 @@
 
 #![deny(clippy::too_many_lines, clippy::excessive_nesting)]
 
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use vmdisk::calls::{self, CallError, CallOptions};
 use vmdisk::facts::FactsNeeded;
 use vmdisk_collect::Request;
@@ -13,8 +13,17 @@ use vmdisk_collect::Request;
 #[derive(Debug)]
 struct Host(vmdisk::Host);
 
-fn refused(error: impl ToString) -> PyErr {
-    PyValueError::new_err(error.to_string())
+/// An exception of the package, with the place in the text.
+fn refused(py: Python<'_>, error: &CallError) -> PyErr {
+    let exception = || {
+        let failed = py.import("json")?;
+        let failed = failed.call_method1("loads", (error.to_json(),))?;
+        let members = failed.get_item("error")?.cast_into::<PyDict>()?;
+        py.import("vmdisk")?
+            .getattr("Error")?
+            .call((), Some(&members))
+    };
+    exception().map_or_else(|failed| failed, PyErr::from_value)
 }
 
 #[pymethods]
@@ -24,7 +33,7 @@ impl Host {
     fn parse(py: Python<'_>, text: &str) -> PyResult<Self> {
         py.detach(|| vmdisk::Host::parse(text))
             .map(Host)
-            .map_err(refused)
+            .map_err(|error| refused(py, &CallError::new(error)))
     }
 
     /// The facts of this host that guests need.
@@ -35,14 +44,23 @@ impl Host {
         let now = time.call_method0("gmtime")?;
         let now = time.call_method1("strftime", ("%Y-%m-%dT%H:%M:%SZ", now))?;
         let now: String = now.extract()?;
-        py.detach(|| {
+        let collected = py.detach(|| {
             let mut needed = FactsNeeded::default();
             for text in texts {
-                needed.extend(vmdisk::read(&text).map_err(refused)?.facts_needed());
+                let document = vmdisk::read(&text);
+                let document = document.map_err(|it| CallError::unreadable(&text, it))?;
+                needed.extend(document.facts_needed());
             }
             let facts = vmdisk_collect::collect(&Request::of(&needed, now));
             Ok(Host(vmdisk::Host::new(facts)))
-        })
+        });
+        collected.map_err(|error| refused(py, &error))
+    }
+
+    /// How `pickle` makes it again: from its facts.
+    fn __reduce__<'p>(&self, py: Python<'p>) -> PyResult<(Bound<'p, PyAny>, (String,))> {
+        let parse = py.get_type::<Host>().getattr("parse")?;
+        Ok((parse, (self.to_json(),)))
     }
 
     /// The facts as JSON.
@@ -62,12 +80,13 @@ fn call(
 ) -> PyResult<String> {
     let function = match name {
         "lint" => calls::lint,
+        "lint_all" => calls::lint_all,
         "fix" => calls::fix,
         "decide" => calls::decide,
         "trace" => calls::trace,
         "plan" => calls::plan,
         "convert" => |text: &str, _: Option<&_>, options: &_| calls::convert(text, options),
-        other => return Err(refused(format!("no function {other}"))),
+        other => return Err(refused(py, &CallError::new(format!("no function {other}")))),
     };
     let host = host.map(|host| &host.get().0);
     let result = py.detach(|| function(text, host, &CallOptions::parse(options)?));

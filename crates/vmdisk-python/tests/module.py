@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import pickle
 import sys
 import threading
 
@@ -62,6 +63,72 @@ for nonsense in ["", "\0", "<disk/>\0", "<domain><devices>" + "<disk/>" * 1_000_
         vmdisk.lint(nonsense)
     except vmdisk.Error:
         pass
+
+# Errors are of one class, with a place; a path and bytes get a clear message.
+error = raised(vmdisk.Host.collect, "<disk>\n <x\n")
+assert isinstance(error, vmdisk.Error) and error.start["line"] >= 1, error
+assert isinstance(raised(vmdisk.Host.parse, "["), vmdisk.Error)
+assert "a path: read the file first" in str(raised(vmdisk.lint, pathlib.Path("web1.xml")))
+assert "bytes: decode them first" in str(raised(vmdisk.lint, b"<disk/>"))
+assert "unknown field `nmae`" in str(raised(vmdisk.lint, UNSAFE, nmae="a.xml"))
+assert "did you mean `cache-unsafe`?" in str(raised(vmdisk.lint, UNSAFE, ignore=["cache-unsave"]))
+
+# What a repository decided holds for reports and fixes.
+assert "cache-unsafe" in rules(vmdisk.lint(UNSAFE, name="a.xml"))
+config = "[[files]]\npaths = ['lab/']\nrules = { cache-unsafe = 'off' }\n"
+assert "cache-unsafe" not in rules(vmdisk.lint(UNSAFE, name="lab/a.xml", config=config))
+assert "cache='unsafe'" in vmdisk.fix(UNSAFE, name="lab/a.xml", config=config)[0]
+broken = raised(vmdisk.lint, UNSAFE, config="[rules]\ncache-unsave = 'off'\n")
+assert "cache-unsafe" in str(broken) and broken.start["line"] == 2, broken
+assert rules(vmdisk.lint(UNSAFE, select=["data-safety"], min_severity="error")) == {"cache-unsafe"}
+found = vmdisk.lint(UNSAFE, rules={"cache-unsafe": "advice"})["findings"]
+assert [it["severity"] for it in found if it["rule"] == "cache-unsafe"] == ["advice"]
+brief = vmdisk.lint(UNSAFE, brief=True)
+assert brief["not_checked"] == [] and brief["summary"] == vmdisk.lint(UNSAFE)["summary"]
+
+# The guests of a host are compared; a report about one of them says that it is not.
+pair = {name: UNSAFE.replace("web1", name) for name in ("web1", "web2")}
+assert "image-shared-by-guests" in rules(vmdisk.lint_all(pair, host=host))
+missed = {it["rule"] for it in vmdisk.lint(pair["web2"], host=host)["not_checked"]}
+assert "image-shared-by-guests" in missed, missed
+fleet = {"kvm1": host, "kvm2": '{"schema_version": "1.0", "limits": {"io_uring_disabled": 0}}'}
+assert "migration-io-uring-differs" in rules(vmdisk.lint(UNSAFE, fleet=fleet))
+
+assert pickle.loads(pickle.dumps(host)).to_json() == host.to_json()
+assert vmdisk.Report.__module__ == "vmdisk.types" and "Report" in vmdisk.__all__
+
+# Every key that the types call required is there, and no other key but theirs is.
+import typing
+
+
+def walk(value, kind):
+    """Checks a result by the annotations, which are texts for Python 3.9."""
+    if isinstance(kind, str):
+        required = not kind.startswith("NotRequired[")
+        kind = kind if required else kind[len("NotRequired[") : -1]
+        kind = kind.replace(" | None", "")
+        if kind.startswith("list["):
+            for one in value or []:
+                walk(one, kind[len("list[") : -1])
+        elif value is not None:
+            walk(value, getattr(vmdisk.types, kind, None))
+    elif getattr(kind, "__origin__", None) is typing.Union:
+        names = [it for it in kind.__args__ if getattr(it, "__annotations__", None)]
+        fits = [it for it in names if set(it.__annotations__) == set(value)]
+        assert fits or not names, (value, kind)
+    elif hasattr(kind, "__annotations__") and isinstance(value, dict):
+        texts = {name: getattr(it, "__forward_arg__", it) for name, it in kind.__annotations__.items()}
+        assert set(value) <= set(texts), (set(value) - set(texts), kind)
+        for name, text in texts.items():
+            assert name in value or text.startswith("NotRequired["), (name, kind)
+            if name in value:
+                walk(value[name], text)
+
+
+for report in (rest, brief, vmdisk.lint_all(pair, host=host), vmdisk.lint(UNSAFE, fleet=fleet)):
+    walk(report, vmdisk.Report)
+walk(decisions, vmdisk.Decisions)
+walk(vmdisk.trace(UNSAFE, host=host), vmdisk.Trace)
 
 # Threads share a host, and get equal reports.
 expected, found = vmdisk.lint(UNSAFE, host=host), []

@@ -71,11 +71,11 @@ fn the_module_does_what_the_guide_says() {
 
 #[test]
 fn python_gets_the_report_of_each_fixture() {
-    const EACH: &str = "import json, sys
+    const EACH: &str = "import sys
 from vmdisk._vmdisk import Host, call
 parts = open('cases', newline='', encoding='utf-8').read().split(chr(0))
-for name, text, facts in zip(parts[::3], parts[1::3], parts[2::3]):
-    report = call('lint', text, Host.parse(facts) if facts else None, json.dumps({'name': name}))
+for name, text, facts, options in zip(*(parts[first::4] for first in range(4))):
+    report = call(name, text, Host.parse(facts) if facts else None, options)
     sys.stdout.buffer.write(report.encode() + bytes(1))
 ";
     let program = &pythons()[0];
@@ -96,9 +96,12 @@ for name, text, facts in zip(parts[::3], parts[1::3], parts[2::3]):
     check_reports(&cases, &done.stdout, |case: &Case| {
         let host = case.facts.as_deref();
         let host = host.map(|facts| vmdisk::Host::parse(facts).unwrap());
-        let mut options = CallOptions::default();
-        options.name.clone_from(&case.name);
-        calls::lint(&case.text, host.as_ref(), &options).unwrap()
+        let options = CallOptions::parse(&case.options).unwrap();
+        let call = match case.call {
+            "lint_all" => calls::lint_all,
+            _ => calls::lint,
+        };
+        call(&case.text, host.as_ref(), &options).unwrap()
     });
 }
 

@@ -112,12 +112,12 @@ pub(crate) fn complaints_about_allowances(
         }
         let mut all_known = true;
         for (name, span) in &allowance.rules {
-            if crate::rules::find(name).is_none() {
+            if !crate::rules::is_name(name) {
                 all_known = false;
                 let known = crate::rules::RULES.iter().map(|rule: &&Rule| rule.name);
                 let help = match vmdisk_source::nearest(name, known) {
                     Some(near) => format!("did you mean `{near}`?"),
-                    None => "`vmdisk rules` lists the rules".to_owned(),
+                    None => "`vmdisk explain --list` lists the rules".to_owned(),
                 };
                 complain(
                     "allowance-unknown-rule",

@@ -16,8 +16,10 @@
 //! # Ok::<(), vmdisk::calls::CallError>(())
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write as _;
+#[cfg(feature = "settings")]
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 #[cfg(feature = "plan")]
@@ -28,13 +30,17 @@ use vmdisk_plan::shell_word;
 use vmdisk_plan::{Plan, Spec, script};
 use vmdisk_source::{LineIndex, Span};
 
+use crate::lint::lint_each;
 #[cfg(any(feature = "plan", feature = "trace"))]
 use crate::report;
-use crate::report::{DocumentReport, EntryFailure, Run, escaped_json};
+use crate::report::{DocumentReport, EntryFailure, ReportedHost, Run, escaped_json};
+use crate::rules::{self, Rule, UnknownRule};
+#[cfg(feature = "settings")]
+use crate::settings::ConfigText;
 use crate::write::{self, QemuOptions};
 use crate::{
-    Document, FixScope, Host, LintOptions, LintReport, Policy, ReadFailure, Source, complete,
-    filled_in, fix_document, losses, read,
+    Document, FixScope, Fleet, Host, LintOptions, LintReport, Policy, ReadFailure, RuleLevel,
+    Selection, Severity, Source, complete, filled_in, fix_document, losses, read,
 };
 
 /// Options of a call. Their JSON is an object with the same names.
@@ -50,6 +56,56 @@ pub struct CallOptions {
     pub policy: Option<String>,
     /// True to apply fixes with a trade-off too.
     pub unsafe_fixes: bool,
+    /// The text of a `vmdisk.toml`, in whose directory the name of the text begins. What these options say takes
+    /// precedence. Its facts, hosts and baseline are the caller's: a call reads no files.
+    #[cfg(feature = "settings")]
+    pub config: Option<String>,
+    /// Levels by the names of rules and groups: `off`, `on` or a severity.
+    pub rules: BTreeMap<String, String>,
+    /// The only rules and groups to report; without, all.
+    pub select: Vec<String>,
+    /// Rules and groups to report as well.
+    pub extend_select: Vec<String>,
+    /// Rules and groups whose findings do not count.
+    pub ignore: Vec<String>,
+    /// The least severity to report.
+    pub min_severity: Option<String>,
+    /// The facts of the hosts that the guests may run on, by their names; in place of one host.
+    pub fleet: BTreeMap<String, String>,
+    /// True for a report without the places that rules could not look at, which are most of it. Its summary counts the rules.
+    pub brief: bool,
+}
+
+/// One of the inputs of [`lint_all`].
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CallInput {
+    name: String,
+    text: String,
+}
+
+/// What all inputs of a call share.
+struct Shared<'a> {
+    options: &'a CallOptions,
+    host: Option<&'a Host>,
+    #[cfg(feature = "settings")]
+    settings: ConfigText,
+    levels: Vec<(String, RuleLevel)>,
+    ignored: BTreeSet<String>,
+    hosts: Vec<(&'a str, Host)>,
+    /// The fleets for the targets of the inputs.
+    fleets: Vec<(Target, Fleet)>,
+}
+
+/// What a `vmdisk.toml` says of an input.
+#[derive(Default)]
+struct Configured<'a> {
+    target: Option<&'a Target>,
+    policy: Option<Policy>,
+    levels: Vec<&'a (String, RuleLevel)>,
+    least: Option<Severity>,
+    /// House rules.
+    rules: Vec<&'static Rule>,
 }
 
 /// Why a call has no result.
@@ -75,7 +131,8 @@ impl CallError {
         }
     }
 
-    fn unreadable(text: &str, failure: ReadFailure) -> Self {
+    /// The error about a text that cannot be read.
+    pub fn unreadable(text: &str, failure: ReadFailure) -> Self {
         let place = failure.place_in(text).map(|span| (span, text.to_owned()));
         CallError {
             message: failure.message,
@@ -108,22 +165,154 @@ impl CallOptions {
     }
 
     fn for_host(&self, host: Option<&Host>) -> Result<LintOptions, CallError> {
-        let mut options = host.map_or_else(LintOptions::default, Host::options);
-        if let Some(target) = &self.target {
-            let asked: Target = target.parse().map_err(CallError::new)?;
-            options.target = asked.or(options.target);
+        self.shared(host)?.options(&self.name)
+    }
+
+    fn shared<'a>(&'a self, host: Option<&'a Host>) -> Result<Shared<'a>, CallError> {
+        let mut levels = Vec::new();
+        for (name, word) in &self.rules {
+            rules::named(name).map_err(unknown_rule("rules"))?;
+            let level = RuleLevel::from_word(word).ok_or_else(|| {
+                let words = RuleLevel::words().join(", ");
+                CallError::new(format!("rules: `{name}` cannot be `{word}`, only {words}"))
+            })?;
+            levels.push((name.clone(), level));
         }
-        if let Some(word) = &self.policy {
+        RuleLevel::sort(&mut levels);
+        let mut hosts = Vec::new();
+        for (name, facts) in &self.fleet {
+            let host = Host::parse(facts);
+            let refused = |error| CallError::new(format!("fleet: {name}: {error}"));
+            hosts.push((name.as_str(), host.map_err(refused)?));
+        }
+        if host.is_some() && !hosts.is_empty() {
+            return Err(CallError::new("expected a host or a fleet, found both"));
+        }
+        Ok(Shared {
+            options: self,
+            host,
+            #[cfg(feature = "settings")]
+            settings: self.settings()?,
+            levels,
+            ignored: rules::all_named(&self.ignore).map_err(unknown_rule("ignore"))?,
+            hosts,
+            fleets: Vec::new(),
+        })
+    }
+
+    fn report(&self, document: Document, found: LintReport) -> DocumentReport {
+        match self.brief {
+            true => DocumentReport::without_places(document, found),
+            false => DocumentReport::new(document, found),
+        }
+    }
+
+    #[cfg(feature = "settings")]
+    fn settings(&self) -> Result<ConfigText, CallError> {
+        let Some(text) = &self.config else {
+            return Ok(ConfigText::default());
+        };
+        ConfigText::parse(text).map_err(|mistakes| {
+            let further = match mistakes.len() {
+                0 | 1 => String::new(),
+                all => format!(", and {} further mistakes", all - 1),
+            };
+            let first = mistakes.into_iter().next();
+            let title = first.as_ref().map_or("", |mistake| &mistake.title);
+            CallError {
+                message: format!("config: {title}{further}"),
+                place: first.as_ref().map(|it| (it.span, text.clone())),
+                help: first.and_then(|mistake| mistake.help),
+            }
+        })
+    }
+}
+
+/// The error about a name that no rule has, in a member of the options.
+fn unknown_rule(member: &str) -> impl Fn(UnknownRule) -> CallError {
+    move |error| CallError::new(format!("{member}: `{}`: {error}", error.name))
+}
+
+impl Shared<'_> {
+    #[cfg(feature = "settings")]
+    fn configured(&self, name: &str) -> Configured<'_> {
+        let sections = self.settings.sections(Path::new(name));
+        let mut found = Configured {
+            least: self.settings.min_severity,
+            rules: self.settings.rules.clone(),
+            ..Configured::default()
+        };
+        for section in sections {
+            found.target = section.target.as_ref().or(found.target);
+            found.policy = section.policy.or(found.policy);
+            found.levels.extend(&section.rules);
+        }
+        found
+    }
+
+    #[cfg(not(feature = "settings"))]
+    fn configured(&self, _: &str) -> Configured<'_> {
+        Configured::default()
+    }
+
+    /// The options for the input with a name.
+    fn options(&mut self, name: &str) -> Result<LintOptions, CallError> {
+        let configured = self.configured(name);
+        let mut options = self.host.map_or_else(LintOptions::default, Host::options);
+        let asked = self.options.target.as_ref().map(|target| target.parse());
+        let asked: Option<Target> = asked.transpose().map_err(CallError::new)?;
+        let asked = asked.or_else(|| configured.target.cloned());
+        if let Some(word) = &self.options.policy {
             let policy = word.parse::<Policy>();
             options.policy = policy.map_err(|error| CallError::new(format!("policy: {error}")))?;
+        } else {
+            options.policy = configured.policy.unwrap_or_default();
         }
+        let mut least = configured.least;
+        if let Some(word) = &self.options.min_severity {
+            let severity = word.parse::<Severity>();
+            let refused = |error| CallError::new(format!("min_severity: {error}"));
+            least = Some(severity.map_err(refused)?);
+        }
+        let levels = configured.levels.into_iter().chain(&self.levels);
+        let CallOptions {
+            select,
+            extend_select,
+            ..
+        } = self.options;
+        let selection = Selection::of(levels, select, extend_select);
+        let selection = selection.map_err(unknown_rule("select"))?;
+        options.selection = selection.least(least);
+        options.ignored.clone_from(&self.ignored);
+        options.rules = configured.rules;
+        let asked = asked.unwrap_or_default();
+        if !self.hosts.is_empty() {
+            options.fleet = Some(self.fleet(&asked));
+        }
+        options.target = asked.or(options.target);
         Ok(options)
     }
 
-    fn report(&self, document: Document, report: LintReport) -> String {
+    fn fleet(&mut self, asked: &Target) -> Fleet {
+        if let Some((_, fleet)) = self.fleets.iter().find(|(target, _)| target == asked) {
+            return fleet.clone();
+        }
+        let hosts = self.hosts.iter().map(|(name, host)| (*name, host.clone()));
+        let fleet = Fleet::new(hosts, asked);
+        self.fleets.push((asked.clone(), fleet.clone()));
+        fleet
+    }
+
+    /// An empty run with the hosts.
+    fn run(&self) -> Run {
+        let host = |(name, host): &(&str, Host)| ReportedHost {
+            name: (*name).to_owned(),
+            path: (*name).to_owned(),
+            declared_class: host.facts().host.class.clone().known(),
+        };
         let mut run = Run::default();
-        run.add(&self.name, DocumentReport::new(document, report));
-        run.to_json()
+        run.set_hosts(self.hosts.iter().map(host).collect());
+        run
     }
 }
 
@@ -170,11 +359,107 @@ pub fn command_line(arguments: &[String]) -> String {
 /// # Errors
 /// If the text cannot be read, or an option is wrong.
 pub fn lint(text: &str, host: Option<&Host>, options: &CallOptions) -> Result<String, CallError> {
-    let lint = options.for_host(host)?;
+    let mut shared = options.shared(host)?;
+    let lint = shared.options(&options.name)?;
     let document = document(text)?;
     let document = lint.planned(&document).unwrap_or(document);
     let found = crate::lint(&document, &lint);
-    Ok(options.report(document, found))
+    let mut run = shared.run();
+    run.add(&options.name, options.report(document, found));
+    Ok(run.to_json())
+}
+
+/// The report about all guests of one host, which are compared: that of `vmdisk lint --format json` with all files of a
+/// directory. `inputs` is the JSON of a list of objects with the members `name` and `text`. A text that cannot be read is a
+/// failed input of the report. Inputs that the configuration excludes are left out.
+///
+/// ```
+/// use vmdisk::calls::{CallOptions, lint_all};
+///
+/// let inputs = r#"[{"name": "web1.xml", "text": "<disk/>"}, {"name": "web2.xml", "text": "<disk"}]"#;
+/// let report = lint_all(inputs, None, &CallOptions::default())?;
+/// assert!(report.contains("\"failed_inputs\": 1"));
+/// # Ok::<(), vmdisk::calls::CallError>(())
+/// ```
+///
+/// # Errors
+/// If `inputs` is something else, or an option is wrong.
+pub fn lint_all(
+    inputs: &str,
+    host: Option<&Host>,
+    options: &CallOptions,
+) -> Result<String, CallError> {
+    let inputs: Vec<CallInput> =
+        serde_json::from_str(inputs).map_err(|error| CallError::new(format!("inputs: {error}")))?;
+    let mut shared = options.shared(host)?;
+    let mut prepared = Vec::with_capacity(inputs.len());
+    for input in inputs {
+        #[cfg(feature = "settings")]
+        if shared.settings.exclude.has(Path::new(&input.name)) {
+            continue;
+        }
+        let options = shared.options(&input.name)?.of_all_guests();
+        let document = read(&input.text);
+        let document = document.map(|it| options.planned(&it).unwrap_or(it));
+        prepared.push((input, options, document));
+    }
+    let documents: Vec<_> = prepared
+        .iter()
+        .filter_map(|(_, options, document)| Some((document.as_ref().ok()?, options)))
+        .collect();
+    let mut reports = lint_each(&documents).into_iter();
+    let mut run = shared.run();
+    let mut said = HashSet::new();
+    let mut targets: Vec<Target> = Vec::new();
+    for (CallInput { name, text }, options, document) in prepared {
+        let document = match document {
+            Ok(document) => document,
+            Err(failure) => {
+                run.add_unreadable(name, text, failure);
+                continue;
+            }
+        };
+        let known = targets.iter().position(|target| *target == options.target);
+        let group = known.unwrap_or(targets.len());
+        if known.is_none() {
+            targets.push(options.target);
+        }
+        let report = reports.next().unwrap_or_default();
+        let mut report = shared.options.report(document, report);
+        report.drop_said(group, &mut said);
+        run.add(name, report);
+    }
+    Ok(run.to_json())
+}
+
+/// The numbers of a report, for callers that read no JSON.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[non_exhaustive]
+pub struct ReportCounts {
+    /// Findings of severity `error`.
+    pub errors: usize,
+    /// Findings of severity `warning`.
+    pub warnings: usize,
+    /// Findings of severity `advice`.
+    pub advice: usize,
+    /// Findings of severity `pedantic`.
+    pub pedantic: usize,
+    /// Rules that could not look at something.
+    pub rules_not_checked: usize,
+    /// Inputs that could not be read.
+    pub failed_inputs: usize,
+}
+
+/// The numbers of a report, which [`lint`] or [`lint_all`] returned, or of the one in the result of [`fix`]; `None` for
+/// another text.
+pub fn counts(report: &str) -> Option<ReportCounts> {
+    #[derive(Deserialize)]
+    struct Result {
+        summary: Option<ReportCounts>,
+        report: Option<Box<Result>>,
+    }
+    let Result { summary, report } = serde_json::from_str(report).ok()?;
+    summary.or_else(|| report?.summary)
 }
 
 /// An object with the fixed `text`, and the `report` of what remains.
@@ -182,7 +467,8 @@ pub fn lint(text: &str, host: Option<&Host>, options: &CallOptions) -> Result<St
 /// # Errors
 /// As [`lint`].
 pub fn fix(text: &str, host: Option<&Host>, options: &CallOptions) -> Result<String, CallError> {
-    let lint = options.for_host(host)?;
+    let mut shared = options.shared(host)?;
+    let lint = shared.options(&options.name)?;
     let scope = match options.unsafe_fixes {
         true => FixScope::SafeAndUnsafe,
         false => FixScope::Safe,
@@ -192,9 +478,9 @@ pub fn fix(text: &str, host: Option<&Host>, options: &CallOptions) -> Result<Str
     let report = DocumentReport {
         mended: fixed.mended,
         failed_fixes: fixed.failed,
-        ..DocumentReport::new(fixed.document, fixed.report)
+        ..options.report(fixed.document, fixed.report)
     };
-    let mut run = Run::default();
+    let mut run = shared.run();
     run.add(&options.name, report);
     Ok(object(&[("text", text), ("report", run.to_json())]))
 }

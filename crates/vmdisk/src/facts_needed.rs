@@ -96,6 +96,7 @@ mod tests {
             paths: set("/a /b /c /d /e /f /q"),
             chains: set("/a /f"),
             block_drivers: true,
+            places: false,
         };
         assert_eq!(needed, expected);
     }

@@ -124,6 +124,7 @@ impl Fleet {
         &self,
         text: Text<'_>,
         context: &Context<'_>,
+        further: &[&'static Rule],
         planned_for: &dyn Fn(&Facts, &Target) -> Option<PlannedGuest>,
     ) -> (Vec<(Finding, FoundOn)>, Vec<NotChecked>) {
         let mut merged = Merged::default();
@@ -139,7 +140,7 @@ impl Fleet {
                 target: &kind.target,
                 ..*context
             };
-            let outcome = crate::rules::check(text, &context);
+            let outcome = crate::rules::check_with(text, &context, further);
             merged.add(number, outcome.findings, outcome.not_checked);
         }
         let compared: Vec<ComparedHost<'_>> = self

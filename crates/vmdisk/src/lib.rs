@@ -84,7 +84,7 @@
 //! # Features
 //!
 //! `serde`, the default, brings reports and calls, which write JSON; `schema` their JSON Schemas; `plan` plans, decisions and the
-//! addresses of servers in one line; `trace` I/O paths, and with `plan` advice for new storage; `redact` names replaced by tokens.
+//! addresses of servers in one line; `settings` what a `vmdisk.toml` says; `trace` I/O paths, and with `plan` advice for new storage; `redact` names replaced by tokens.
 //!
 //! The modules [`model`], [`facts`], [`rules`], [`plan`] and [`image`] re-export what programs use of internal crates.
 
@@ -108,6 +108,8 @@ mod failure;
 mod fix;
 mod fleet;
 mod host;
+#[cfg(feature = "settings")]
+mod house;
 pub mod image;
 mod lint;
 mod lint_report;
@@ -128,6 +130,8 @@ pub mod report;
 mod resolve;
 pub mod rules;
 mod selection;
+#[cfg(feature = "settings")]
+pub mod settings;
 pub mod source;
 mod starts;
 mod storage;
@@ -156,7 +160,7 @@ pub use failure::{ReadFailure, ReadFailureKind};
 pub use fix::{FailedFix, FixFailure, FixScope, Fixed, ReadAgain, fix, fix_document};
 pub use fleet::{Fleet, FoundOn};
 pub use host::Host;
-pub use lint::{LintInput, guest_needs, lint};
+pub use lint::{LintInput, guest_needs, lint, lint_all};
 pub use lint_report::LintReport;
 pub use losses::{
     Loss, disks_passed_through, filled_in, losses, not_about_disks, not_about_disks_in_arguments,
@@ -165,7 +169,7 @@ pub use losses::{
 pub use options::{Detail, LintOptions};
 pub use resolve::{Conflict, ConflictKind, Decision, Resolved, resolve};
 pub use rules::{Applicability, Confidence, NotChecked, Policy, Rule, Severity};
-pub use selection::Selection;
+pub use selection::{RuleLevel, Selection};
 pub use storage::{Storage, StorageItem, Unlocated};
 pub use vmdisk_facts::{Facts, HostIndex, Target};
 pub use vmdisk_fields::Label;
@@ -236,6 +240,11 @@ const _: () = {
     is_shared::<FailedFix>();
     is_shared::<Storage>();
     is_shared::<Selection>();
+    #[cfg(feature = "settings")]
+    is_shared::<settings::ConfigText>();
+    #[cfg(feature = "settings")]
+    is_error::<settings::SettingsMistake>();
+    is_error::<rules::UnknownRule>();
     is_shared::<trial::Trial>();
     #[cfg(feature = "trace")]
     is_shared::<trace::GuestTrace>();

@@ -1,13 +1,15 @@
 //! Runs the rules over a document, and settles what its author allows.
 
-use vmdisk_model::{DomainField, FieldPath};
+use std::borrow::Cow;
+
+use vmdisk_model::{Domain, DomainField, FieldPath, Scope};
 use vmdisk_rules::{GuestNeeds, HostGuests};
 
 use crate::rules::{Context, Missing, NotChecked, OtherGuests, Outcome, RULES};
 use crate::starts::merged;
 use crate::text_report::{Found, context_of, report};
 use crate::trial::QemuTrialOutcome;
-use crate::{Detail, Document, Host, LintOptions, LintReport, template};
+use crate::{Detail, Document, LintOptions, LintReport, template};
 
 /// A configuration to lint.
 #[derive(Clone, Copy, Debug)]
@@ -26,8 +28,6 @@ pub enum LintInput<'a> {
     },
     /// A document that conflicts with other guests of its host, for the rules that compare guests.
     Beside(&'a Document, &'a OtherGuests),
-    /// A document of which it is not known with which guests it shares a host, for the same rules.
-    BesideUnknown(&'a Document),
 }
 
 impl<'a> From<&'a Document> for LintInput<'a> {
@@ -49,7 +49,8 @@ pub fn lint<'a>(input: impl Into<LintInput<'a>>, options: &LintOptions) -> LintR
         }
         LintInput::Generated { written, spec } => {
             let context = context_of(written, options);
-            let mut outcome = crate::rules::check(written.rule_input(), &context);
+            let mut outcome =
+                crate::rules::check_with(written.rule_input(), &context, &options.rules);
             for finding in &mut outcome.findings {
                 // Places and edits of the written text.
                 finding.span = None;
@@ -61,7 +62,6 @@ pub fn lint<'a>(input: impl Into<LintInput<'a>>, options: &LintOptions) -> LintR
             let context = context_of(document, options);
             (document, crate::rules::check_guests(&context, others))
         }
-        LintInput::BesideUnknown(document) => (document, guests_not_compared()),
     };
     let mut report = report_further(document, options, further);
     report.keep(&options.selection);
@@ -110,27 +110,78 @@ fn lint_starts(
         return merged(document, reports);
     }
     let mut reports: Vec<LintReport> = reports.collect();
-    compare(document, options, selects, &mut reports);
+    let starts: Vec<_> = document.starts().map(|start| (start, options)).collect();
+    compare(&starts, selects, &mut reports);
     merged(document, reports)
 }
 
-/// Adds what the guests of one document, which share a host, find in each other.
-fn compare(document: &Document, options: &LintOptions, selects: bool, reports: &mut [LintReport]) {
-    let starts: Vec<&Document> = document.starts().collect();
-    let mut guests = HostGuests::default();
-    for (nth, start) in starts.iter().enumerate() {
-        let needs = guest_needs(start, options, nth);
-        needs.into_iter().for_each(|it| guests.add(nth, it));
+/// Runs the rules over all guests of one host, and compares them. The reports are in the order of the documents.
+///
+/// [`lint`] does not know the other guests of a host, and its report lists the rules about them as not checked.
+///
+/// ```
+/// use vmdisk::{LintOptions, lint_all, read};
+///
+/// let guest = |name: &str| read(&format!(
+///     "<domain type='kvm'><name>{name}</name><devices><disk type='file' device='disk'><driver name='qemu' type='raw'/>\
+///      <source file='/srv/a.img'/><target dev='vda' bus='virtio'/></disk></devices></domain>"
+/// ));
+/// let reports = lint_all(&[guest("web1")?, guest("web2")?], &LintOptions::default());
+/// let mut found = reports[1].diagnostics.iter();
+/// assert!(found.any(|found| found.rule.name == "image-shared-by-guests"));
+/// # Ok::<(), vmdisk::ReadFailure>(())
+/// ```
+pub fn lint_all(documents: &[Document], options: &LintOptions) -> Vec<LintReport> {
+    let options = options.clone().of_all_guests();
+    let planned = |document| match options.planned(document) {
+        Some(planned) => Cow::Owned(planned),
+        None => Cow::Borrowed(document),
+    };
+    let documents: Vec<Cow<'_, Document>> = documents.iter().map(planned).collect();
+    let inputs: Vec<_> = documents.iter().map(|it| (&**it, &options)).collect();
+    lint_each(&inputs)
+}
+
+/// As [`lint_all`], for planned documents with the options of each; guests with the same target are compared.
+pub(crate) fn lint_each(inputs: &[(&Document, &LintOptions)]) -> Vec<LintReport> {
+    let reports = inputs
+        .iter()
+        .map(|(document, options)| lint(*document, options));
+    let mut reports: Vec<LintReport> = reports.collect();
+    if inputs.iter().all(|(_, options)| options.compares_guests) {
+        compare(inputs, true, &mut reports);
     }
-    for (nth, others) in guests.conflicts(options.index()) {
-        let context = context_of(starts[nth], options);
+    reports
+}
+
+/// Adds what guests that share a host find in each other.
+fn compare(inputs: &[(&Document, &LintOptions)], selects: bool, reports: &mut [LintReport]) {
+    let mut hosts: Vec<(&LintOptions, HostGuests)> = Vec::new();
+    for (nth, (document, options)) in inputs.iter().enumerate() {
+        let Some(needs) = guest_needs(document, options, nth) else {
+            continue;
+        };
+        let known = hosts.iter().position(|(it, _)| it.target == options.target);
+        let host = known.unwrap_or_else(|| {
+            hosts.push((options, HostGuests::default()));
+            hosts.len() - 1
+        });
+        hosts[host].1.add(nth, needs);
+    }
+    let conflicts = hosts
+        .iter()
+        .flat_map(|(options, guests)| guests.conflicts(options.index_of_host()));
+    for (nth, others) in conflicts {
+        let (document, options) = inputs[nth];
+        let context = context_of(document, options);
         let found = crate::rules::check_guests(&context, &others);
-        let mut found = report_further(starts[nth], options, found);
+        let mut found = report_further(document, options, found);
         if selects {
             found.keep(&options.selection);
         }
         reports[nth].diagnostics.extend(found.diagnostics);
         reports[nth].allowed.extend(found.allowed);
+        reports[nth].not_checked.extend(found.not_checked);
     }
 }
 
@@ -144,7 +195,14 @@ fn lint_start(
 ) -> LintReport {
     let planned = options.planned(document);
     let document = planned.as_ref().unwrap_or(document);
-    let mut found = Found::of(document, options, crate::rules::check);
+    let mut found = Found::of(document, options, crate::rules::check_with);
+    if !options.compares_guests {
+        let fleet = options.fleet.as_ref();
+        let hosts = fleet.map_or(0, |fleet| fleet.names().len());
+        found
+            .not_checked
+            .extend(not_compared(document.domain(), hosts));
+    }
     let selection = &options.selection;
     // Findings outside the selection need no texts. They still use the allowances of a document.
     let is_plain = document.template.is_none() && document.allowances().is_empty();
@@ -160,26 +218,26 @@ fn lint_start(
     report
 }
 
-/// The rules that compare guests as not checked, because it is not known which guests share a host.
-fn guests_not_compared() -> Outcome {
-    let rules = RULES.iter().filter(|rule| rule.compares_guests());
-    let missing = || Missing::new("the host of each guest", Missing::NO_HOST);
-    let at = FieldPath::Domain(DomainField::Domain);
-    Outcome {
-        not_checked: rules
-            .map(|rule| NotChecked::new(rule, at, missing()))
-            .collect(),
-        ..Outcome::default()
-    }
+/// The rules that compare guests as not checked, for a guest that QEMU runs, on each of some hosts.
+fn not_compared(domain: &Domain, hosts: usize) -> impl Iterator<Item = NotChecked> {
+    let is_guest = domain.scope == Scope::WholeGuest && domain.foreign_type().is_none();
+    let rules = RULES
+        .iter()
+        .filter(move |it| is_guest && it.compares_guests());
+    rules.map(move |rule| {
+        let missing = Missing::new("the other guests of the host", Missing::NO_OTHERS);
+        NotChecked {
+            hosts: (0..hosts).collect(),
+            ..NotChecked::new(rule, FieldPath::Domain(DomainField::Domain), missing)
+        }
+    })
 }
 
 /// The needs of the guest in `document`, by which guests of one host are compared; `None` if there is no guest that
 /// QEMU runs. `input` is the number of the document in the run.
 pub fn guest_needs(document: &Document, options: &LintOptions, input: usize) -> Option<GuestNeeds> {
-    let only = || options.fleet.as_ref()?.only_host().map(Host::index);
-    let host = options.index().or_else(only);
     let context = Context {
-        host,
+        host: options.index_of_host(),
         ..context_of(document, options)
     };
     GuestNeeds::of(&context, input)

@@ -33,6 +33,91 @@ pub fn find(name: &str) -> Option<&'static Rule> {
     Some(RULES[at])
 }
 
+/// True if a name is one of a house rule: `house-` and lower-case words with hyphens. No other rule has such a name.
+pub fn is_of_house(name: &str) -> bool {
+    let is_word = |word: &str| {
+        let mut letters = word.bytes();
+        !word.is_empty() && letters.all(|it| it.is_ascii_lowercase() || it.is_ascii_digit())
+    };
+    name.strip_prefix("house-")
+        .is_some_and(|rest| rest.split('-').all(is_word))
+}
+
+/// True if a rule of vmdisk has this name, or a house rule may have it.
+pub fn is_name(name: &str) -> bool {
+    find(name).is_some() || is_of_house(name)
+}
+
+/// The address of the page of a rule.
+pub fn page_address(name: &str) -> String {
+    let page = match is_of_house(name) {
+        true => "house-rules".to_owned(),
+        false => format!("rules/{name}"),
+    };
+    format!("{}/blob/main/docs/{page}.md", env!("CARGO_PKG_REPOSITORY"))
+}
+
+/// The word that selects every rule.
+pub const ALL: &str = "all";
+
+/// A name that no rule and no group of rules has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no such rule or group; {}", self.help())]
+#[non_exhaustive]
+pub struct UnknownRule {
+    /// The name.
+    pub name: String,
+    /// The name that may be meant.
+    pub near: Option<&'static str>,
+}
+
+impl UnknownRule {
+    /// An unknown name.
+    pub(crate) fn new(name: &str) -> Self {
+        let groups = Group::ALL.iter().map(|group| group.as_str());
+        let known = groups.chain([ALL]).chain(RULES.iter().map(|it| it.name));
+        UnknownRule {
+            name: name.to_owned(),
+            near: vmdisk_source::nearest(name, known.filter(|known| *known != name)),
+        }
+    }
+
+    fn help(&self) -> String {
+        match self.near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "`vmdisk explain --list` lists them".to_owned(),
+        }
+    }
+}
+
+/// The rules with this name: a rule, those of a group, or [`ALL`]. A name of a house rule is its own.
+///
+/// # Errors
+/// If there are none.
+pub fn named(name: &str) -> Result<Vec<&str>, UnknownRule> {
+    if is_of_house(name) {
+        return Ok(vec![name]);
+    }
+    let is_meant = |rule: &&&Rule| name == ALL || rule.name == name || rule.group.as_str() == name;
+    let rules: Vec<&str> = RULES.iter().filter(is_meant).map(|it| it.name).collect();
+    match rules.is_empty() {
+        true => Err(UnknownRule::new(name)),
+        false => Ok(rules),
+    }
+}
+
+/// The rules with one of these names.
+///
+/// # Errors
+/// As [`named`].
+pub fn all_named(names: &[String]) -> Result<BTreeSet<String>, UnknownRule> {
+    let mut all = BTreeSet::new();
+    for name in names {
+        all.extend(named(name)?.into_iter().map(str::to_owned));
+    }
+    Ok(all)
+}
+
 /// The text that a configuration was read from, with all that its reader knows.
 #[derive(Clone, Copy, Debug)]
 pub enum Text<'a> {
@@ -57,28 +142,45 @@ impl Text<'_> {
 /// Number of checks of a guest that lack an input without facts.
 const USUALLY_NOT_CHECKED: usize = 80;
 
-/// How all rules are run over one text: [`check`] or [`check_briefly`].
-pub(crate) type CheckText = fn(Text<'_>, &Context<'_>) -> Outcome;
+/// Rules that a caller adds.
+type Further<'a> = &'a [&'static Rule];
+
+/// How all rules are run over one text: [`check_with`] or [`check_briefly`].
+pub(crate) type CheckText = fn(Text<'_>, &Context<'_>, Further<'_>) -> Outcome;
 
 /// Runs all rules over one configuration and its text.
 pub fn check(text: Text<'_>, context: &Context<'_>) -> Outcome {
+    check_with(text, context, &[])
+}
+
+/// As [`check`], with further rules.
+pub(crate) fn check_with(text: Text<'_>, context: &Context<'_>, further: Further<'_>) -> Outcome {
     let outcome = Outcome {
         not_checked: Vec::with_capacity(USUALLY_NOT_CHECKED),
         ..Outcome::default()
     };
-    check_into(outcome, text, context)
+    check_into(outcome, text, context, further)
 }
 
-/// As [`check`], with a [brief](Outcome::is_brief) outcome.
-pub(crate) fn check_briefly(text: Text<'_>, context: &Context<'_>) -> Outcome {
+/// As [`check_with`], with a [brief](Outcome::is_brief) outcome.
+pub(crate) fn check_briefly(
+    text: Text<'_>,
+    context: &Context<'_>,
+    further: Further<'_>,
+) -> Outcome {
     let outcome = Outcome {
         is_brief: true,
         ..Outcome::default()
     };
-    check_into(outcome, text, context)
+    check_into(outcome, text, context, further)
 }
 
-fn check_into(mut outcome: Outcome, text: Text<'_>, context: &Context<'_>) -> Outcome {
+fn check_into(
+    mut outcome: Outcome,
+    text: Text<'_>,
+    context: &Context<'_>,
+    further: Further<'_>,
+) -> Outcome {
     outcome.add_problems(context, text.problems());
     match text {
         Text::Xml(document, text) => {
@@ -88,7 +190,7 @@ fn check_into(mut outcome: Outcome, text: Text<'_>, context: &Context<'_>) -> Ou
         Text::Spec => {}
         Text::CommandLine(document) => vmdisk_qemu::check(document, context, &mut outcome),
     }
-    judge_model(context, &mut outcome);
+    judge_model(context, further, &mut outcome);
     if unlocated::has_volumes(context.domain) {
         let facts = unlocated::without_paths(context.host.map(HostIndex::facts));
         let host = HostIndex::new(&facts);
@@ -101,6 +203,7 @@ fn check_into(mut outcome: Outcome, text: Text<'_>, context: &Context<'_>) -> Ou
                     host,
                     ..*context
                 },
+                further,
                 &mut assumed,
             );
             assumed
@@ -121,33 +224,35 @@ fn check_into(mut outcome: Outcome, text: Text<'_>, context: &Context<'_>) -> Ou
 /// Runs the rules about the model over one configuration that has no text.
 pub fn check_model(context: &Context<'_>) -> Outcome {
     let mut outcome = Outcome::default();
-    judge_model(context, &mut outcome);
+    judge_model(context, &[], &mut outcome);
     outcome.settle();
     outcome
 }
 
-fn judge_model(context: &Context<'_>, outcome: &mut Outcome) {
+fn judge_model(context: &Context<'_>, further: Further<'_>, outcome: &mut Outcome) {
     if context.domain.foreign_type().is_some() {
-        return judge_foreign(context, outcome);
+        return judge_foreign(context, further, outcome);
     }
     let is_for_libvirt = context.is_for_libvirt();
     let alone = OtherGuests::default();
-    for rule in RULES {
+    for rule in RULES.iter().chain(further) {
         if rule.libvirt_only && !is_for_libvirt {
             continue;
         }
         match rule.check {
             Check::Model(check) => outcome.run(rule, |report| check(context, report)),
             Check::Guests(check) => outcome.run(rule, |report| check(context, &alone, report)),
+            Check::Further(check) => outcome.run(rule, |report| check(context, report)),
             Check::Hosts(_) | Check::Text | Check::Trial | Check::Allowances => {}
         }
     }
 }
 
 /// Runs the rules that apply to the guests of other hypervisors; the others report that they do not apply.
-fn judge_foreign(context: &Context<'_>, outcome: &mut Outcome) {
-    for rule in RULES {
+fn judge_foreign(context: &Context<'_>, further: Further<'_>, outcome: &mut Outcome) {
+    for rule in RULES.iter().chain(further) {
         match rule.check {
+            Check::Further(check) => outcome.judge(context, rule, |report| check(context, report)),
             Check::Model(check) => outcome.judge(context, rule, |report| check(context, report)),
             Check::Hosts(_) | Check::Guests(_) | Check::Text | Check::Trial | Check::Allowances => {
                 outcome.judge(context, rule, |_| {});

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Diagnostic;
 use crate::built::built;
-use crate::rules::Severity;
+use crate::rules::{self, Severity, UnknownRule};
 
 built! {
     /// The findings that a caller asks for, and their severities. All others are left out of a report, and not fixed.
@@ -24,6 +24,8 @@ built! {
     pub struct Selection {
         /// Names of the rules; `None` means all.
         pub rules: Option<BTreeSet<String>>,
+        /// Names of rules that are left out, even of those in `rules`.
+        pub off: BTreeSet<String>,
         /// Severities by rule name, which override the severities that the rules report.
         pub severities: BTreeMap<String, Severity>,
         /// The least severity; `None` means advice, and pedantic findings of the rules in `pedantic`.
@@ -33,10 +35,110 @@ built! {
     }
 }
 
+/// The treatment of the findings of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RuleLevel {
+    /// They are not reported.
+    Off,
+    /// They are reported.
+    On,
+    /// They are reported with this severity.
+    Severity(Severity),
+}
+
+impl RuleLevel {
+    /// The words of the levels.
+    pub fn words() -> Vec<&'static str> {
+        [&["off", "on"], Severity::WORDS].concat()
+    }
+
+    /// The level with this word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        match word {
+            "off" => Some(RuleLevel::Off),
+            "on" => Some(RuleLevel::On),
+            other => Severity::from_word(other).map(RuleLevel::Severity),
+        }
+    }
+
+    /// Puts the levels of groups first, so that a rule takes precedence over its group.
+    #[cfg(any(feature = "serde", feature = "settings"))]
+    pub(crate) fn sort(levels: &mut [(String, RuleLevel)]) {
+        let rules = |name: &str| rules::named(name).map_or(0, |rules| rules.len());
+        levels.sort_by_key(|(name, _)| std::cmp::Reverse(rules(name)));
+    }
+}
+
 impl Selection {
+    /// The selection of levels of rules and groups, of which later ones take precedence; of these rules and groups only, if
+    /// there are some; and of further ones.
+    ///
+    /// ```
+    /// use vmdisk::{RuleLevel, Selection};
+    ///
+    /// let levels = [("performance".to_owned(), RuleLevel::Off)];
+    /// let selection = Selection::of(&levels, &[], &[])?;
+    /// assert!(selection.has_rule("cache-unsafe") && !selection.has_rule("io-native-sparse-image"));
+    ///
+    /// let error = Selection::of(&[], &["cache-unsave".to_owned()], &[]).unwrap_err();
+    /// assert_eq!(error.to_string(), "there is no such rule or group; did you mean `cache-unsafe`?");
+    /// # Ok::<(), vmdisk::rules::UnknownRule>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If a name is neither one of a rule nor one of a group.
+    pub fn of<'a>(
+        levels: impl IntoIterator<Item = &'a (String, RuleLevel)>,
+        only: &[String],
+        further: &[String],
+    ) -> Result<Self, UnknownRule> {
+        let mut off: BTreeSet<&str> = BTreeSet::new();
+        let mut severities: BTreeMap<String, Severity> = BTreeMap::new();
+        let mut pedantic: BTreeSet<String> = BTreeSet::new();
+        for (selector, level) in levels {
+            for rule in rules::named(selector)? {
+                severities.remove(rule);
+                match level {
+                    RuleLevel::Off => {
+                        off.insert(rule);
+                        pedantic.remove(rule);
+                    }
+                    RuleLevel::On => {
+                        off.remove(rule);
+                        pedantic.insert(rule.to_owned());
+                    }
+                    RuleLevel::Severity(severity) => {
+                        off.remove(rule);
+                        severities.insert(rule.to_owned(), *severity);
+                    }
+                }
+            }
+        }
+        let mut rules = None;
+        if !only.is_empty() {
+            pedantic = rules::all_named(only)?;
+            let are_some = !only.iter().any(|name| name == rules::ALL);
+            rules = are_some.then(|| pedantic.clone());
+            off.clear();
+        }
+        let further = rules::all_named(further)?;
+        pedantic.extend(further.iter().cloned());
+        if let Some(rules) = &mut rules {
+            rules.extend(further.iter().cloned());
+        }
+        let off = off.into_iter().filter(|name| !further.contains(*name));
+        Ok(Selection::default()
+            .rules(rules)
+            .off(off.map(str::to_owned).collect::<BTreeSet<_>>())
+            .severities(severities)
+            .pedantic(pedantic))
+    }
+
     /// True if the findings of a rule are selected.
     pub fn has_rule(&self, name: &str) -> bool {
-        self.rules.as_ref().is_none_or(|rules| rules.contains(name))
+        let is_among = |rules: &BTreeSet<String>| rules.contains(name);
+        !self.off.contains(name) && self.rules.as_ref().is_none_or(is_among)
     }
 
     /// True if a finding is selected.

@@ -49,7 +49,7 @@ pub(crate) fn of_text(
 ) -> LintReport {
     let planned = options.planned(document);
     let document = planned.as_ref().unwrap_or(document);
-    let found = Found::of(document, options, rules::check);
+    let found = Found::of(document, options, rules::check_with);
     report(document, options, outcome, wants_edits, found)
 }
 
@@ -87,7 +87,7 @@ impl Found {
                 mut findings,
                 not_checked,
                 ..
-            } = check(text, &context);
+            } = check(text, &context, &options.rules);
             if let Source::Spec(_) = &document.source {
                 // Spans of the XML that is written for the spec.
                 findings.iter_mut().for_each(|finding| finding.span = None);
@@ -99,11 +99,12 @@ impl Found {
                 is_whole: true,
             };
         };
-        let (findings, not_checked) = fleet.check(text, &context, &|facts, target| {
-            let planned = document.planned_for(facts, target)?;
-            let host = planned.host_after().cloned();
-            Some((planned.into_domain(), host))
-        });
+        let (findings, not_checked) =
+            fleet.check(text, &context, &options.rules, &|facts, target| {
+                let planned = document.planned_for(facts, target)?;
+                let host = planned.host_after().cloned();
+                Some((planned.into_domain(), host))
+            });
         let (findings, hosts) = findings.into_iter().unzip();
         Found {
             findings,

@@ -504,7 +504,8 @@ blockdevs:
         "less is to be done on the host first"
     );
     facts.blockdevs[1].queue.rotational = Fact::Known(true);
-    assert_eq!(reason(&facts, "/a/vm"), "its drives do not rotate");
+    let medium = "its medium is faster (memory, NVMe, other drives that do not rotate)";
+    assert_eq!(reason(&facts, "/a/vm"), medium);
     facts.blockdevs[0].by_id = Fact::Known(vec!["/dev/disk/by-id/usb-a".to_owned()]);
     let known = "its medium is known to be neither removable nor on USB";
     assert_eq!(reason(&facts, "/b/vm"), known);
@@ -933,5 +934,66 @@ files: [{path: /srv/file, present: true, kind: regular, mount: m1}, {path: /srv/
             None => Err(advice.excluded[0].why.as_str()),
         };
         assert_eq!(of_place, why, "{place}");
+    }
+}
+
+/// Facts about a guest name its emulator and its firmware, too.
+#[test]
+fn the_directory_of_an_emulator_is_no_place() {
+    let text = "
+schema_version: '1.0'
+mounts: [{id: m1, point: /, fs: f1}]
+filesystems: [{id: f1, kind: xfs, free_bytes: 800000000000}]
+dirs: [{path: /usr/bin, mount: m1, present: true}, {path: /vm, mount: m1, present: true}]
+files: [{path: /usr/share/OVMF/OVMF_CODE.fd, mount: m1, present: true, kind: regular}]
+";
+    let facts = Facts::parse(text).unwrap().facts;
+    let found = advice(&facts, &StorageIntent::new(Bytes::gib(10)));
+    let places: BTreeSet<&str> = found.fitting.iter().map(|it| it.place.as_str()).collect();
+    assert!(places.contains("/vm"), "{places:?}");
+    assert!(
+        !places.iter().any(|it| it.starts_with("/usr")),
+        "{places:?}"
+    );
+}
+
+#[test]
+fn a_mount_point_is_taken_after_a_directory_that_is_alike() {
+    let facts = |free: u64| {
+        let text = format!(
+            "
+schema_version: '1.0'
+mounts: [{{id: m1, point: /, fs: f1}}, {{id: m2, point: /home, fs: f2}}]
+filesystems:
+- {{id: f1, kind: xfs, free_bytes: {free}}}
+- {{id: f2, kind: xfs, free_bytes: 900000000000}}
+dirs: [{{path: /home, mount: m2, present: true}}, {{path: /var/lib/libvirt/images, mount: m1, present: true}}]
+"
+        );
+        Facts::parse(&text).unwrap().facts
+    };
+    let best = |free| {
+        advice(&facts(free), &StorageIntent::new(Bytes::gib(10))).fitting[0]
+            .place
+            .clone()
+    };
+    assert_eq!(best(800_000_000_000), "/var/lib/libvirt/images");
+    // Room for the disk counts before.
+    assert_eq!(best(8_000_000_000), "/home");
+}
+
+#[test]
+fn a_disk_for_windows_is_on_a_bus_of_its_installer() {
+    let facts = facts_of(&files("advise", ".json")[0]);
+    let mut intent = StorageIntent::new(Bytes::gib(10));
+    intent.os = Some(vmdisk::plan::GuestOs::Windows);
+    for candidate in advice(&facts, &intent).fitting {
+        let disk = &candidate.plan.domain.disks[0];
+        assert_eq!(
+            disk.frontend.effective_bus(),
+            vmdisk::model::TargetBus::Sata
+        );
+        let again = Spec::from_yaml(&candidate.spec.to_yaml()).unwrap();
+        assert_eq!(again.guest.unwrap().os, intent.os);
     }
 }

@@ -8,6 +8,7 @@ mod fixtures;
 #[path = "host_io/main.rs"]
 mod host_io;
 mod integrators;
+mod known_bad;
 mod misuse;
 #[path = "pages/main.rs"]
 mod pages;

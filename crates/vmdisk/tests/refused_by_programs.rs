@@ -139,7 +139,12 @@ fn qemu_refuses_o_direct_on_ramfs() {
     let folder = folder("refused-on-ramfs");
     // A mount namespace of its own, so that nothing is mounted on the machine.
     let namespace = ["--user", "--map-root-user", "--mount"];
-    let script = "mkdir ram && mount -t ramfs none ram && cp a.img ram/ && exec qemu-io -f raw -t none -c quit ram/a.img";
+    let mounted = "mkdir -p ram && mount -t ramfs none ram && cp a.img ram/";
+    let overlay = "qemu-img create -q -f qcow2 -F raw -b $PWD/ram/a.img top.qcow2";
+    let scripts = [
+        format!("{mounted} && exec qemu-io -f raw -t none -c quit ram/a.img"),
+        format!("{mounted} && {overlay} && exec qemu-io -f qcow2 -t none -c quit top.qcow2"),
+    ];
     let may_mount = Command::new("unshare")
         .args(namespace)
         .args(["sh", "-c", "mkdir try && mount -t ramfs none try"])
@@ -149,12 +154,14 @@ fn qemu_refuses_o_direct_on_ramfs() {
     if !vmdisk_testing::is_given(may_mount, "a ramfs that can be mounted") {
         return;
     }
-    let arguments = [&namespace[..], &["sh", "-c", script]].concat();
-    let said = refusal("unshare", &arguments, &folder);
-    for text in quoted("odirect-unsupported", "QEMU") {
-        assert!(
-            said.contains(text),
-            "the rule quotes `{text}`, and QEMU says: {said}"
-        );
+    for script in scripts {
+        let arguments = [&namespace[..], &["sh", "-c", &script]].concat();
+        let said = refusal("unshare", &arguments, &folder);
+        for text in quoted("odirect-unsupported", "QEMU") {
+            assert!(
+                said.contains(text),
+                "the rule quotes `{text}`, and QEMU says: {said}"
+            );
+        }
     }
 }

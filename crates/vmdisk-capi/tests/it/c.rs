@@ -6,8 +6,9 @@ use std::ptr::{null, null_mut};
 
 use vmdisk::calls::{self, CallOptions};
 use vmdisk_capi::{
-    VmdiskHost, vmdisk_abi_version, vmdisk_convert, vmdisk_decide, vmdisk_fix, vmdisk_free,
-    vmdisk_host_free, vmdisk_host_parse, vmdisk_lint, vmdisk_plan, vmdisk_trace, vmdisk_version,
+    VmdiskCounts, VmdiskHost, vmdisk_abi_version, vmdisk_convert, vmdisk_counts, vmdisk_decide,
+    vmdisk_fix, vmdisk_free, vmdisk_host_free, vmdisk_host_parse, vmdisk_lint, vmdisk_lint_all,
+    vmdisk_plan, vmdisk_trace, vmdisk_version,
 };
 use vmdisk_testing::{cases, cases_file, check_reports, installed, needed};
 
@@ -19,8 +20,9 @@ const FACTS: &str = "{\"schema_version\": \"1.0\", \"limits\": {\"io_uring_disab
 type Function =
     unsafe extern "C" fn(*const c_char, *const VmdiskHost, *const c_char) -> *mut c_char;
 
-const FUNCTIONS: [Function; 6] = [
+const FUNCTIONS: [Function; 7] = [
     vmdisk_lint,
+    vmdisk_lint_all,
     vmdisk_fix,
     vmdisk_decide,
     vmdisk_trace,
@@ -119,6 +121,29 @@ fn results_are_those_of_the_library() {
 }
 
 #[test]
+fn a_report_is_counted_without_reading_json() {
+    let text = CString::new(UNSAFE).unwrap();
+    let report = unsafe { vmdisk_lint(text.as_ptr(), null(), null()) };
+    let fixed = unsafe { vmdisk_fix(text.as_ptr(), null(), null()) };
+    let error = unsafe { vmdisk_lint(c"<disk".as_ptr(), null(), null()) };
+    let mut found = VmdiskCounts::default();
+    assert!(unsafe { vmdisk_counts(report, &raw mut found) });
+    let errors = found.errors;
+    assert!(errors > 0 && found.rules_not_checked > 0, "{found:?}");
+    assert!(unsafe { vmdisk_counts(fixed, &raw mut found) });
+    assert!(found.errors < errors, "{found:?}");
+    let before = found;
+    for other in [error, null_mut(), c"[]".as_ptr().cast_mut()] {
+        assert!(!unsafe { vmdisk_counts(other, &raw mut found) });
+    }
+    assert!(!unsafe { vmdisk_counts(report, null_mut()) });
+    assert_eq!(found, before);
+    for text in [report, fixed, error] {
+        unsafe { vmdisk_free(text) };
+    }
+}
+
+#[test]
 fn the_header_declares_what_the_library_exports() {
     let read = |path: &str| std::fs::read_to_string(folder().join(path)).unwrap();
     let (header, source) = (read("include/vmdisk.h"), read("src/lib.rs"));
@@ -137,7 +162,7 @@ fn the_header_declares_what_the_library_exports() {
     exported.extend(called(&source, '='));
     exported.sort();
     assert_eq!(called(&header, '('), exported);
-    assert_eq!(exported.len(), 12, "{exported:?}");
+    assert_eq!(exported.len(), 14, "{exported:?}");
 }
 
 /// The shared library, which cargo builds with this test, under the names that an installation has.

@@ -9,19 +9,18 @@ int main(int count, char **arguments) {
     fseek(file, 0, SEEK_END);
     size_t size = (size_t)ftell(file);
     rewind(file);
-    char *cases = malloc(size), *options = malloc(size);
+    char *cases = malloc(size);
     if (fread(cases, 1, size, file) != size) return 1;
     for (char *at = cases; at < cases + size;) {
         char *name = at, *text = name + strlen(name) + 1, *facts = text + strlen(text) + 1;
-        at = facts + strlen(facts) + 1;
-        sprintf(options, "{\"name\": \"%s\"}", name);
+        char *options = facts + strlen(facts) + 1;
+        at = options + strlen(options) + 1;
         VmdiskHost *host = *facts ? vmdisk_host_parse(facts, NULL) : NULL;
-        char *report = vmdisk_lint(text, host, options);
+        char *report = (strcmp(name, "lint") ? vmdisk_lint_all : vmdisk_lint)(text, host, options);
         fwrite(report, 1, strlen(report) + 1, stdout);
         vmdisk_free(report);
         vmdisk_host_free(host);
     }
-    free(options);
     free(cases);
     fclose(file);
     return 0;

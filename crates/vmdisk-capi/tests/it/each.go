@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -21,10 +22,33 @@ func main() {
 		panic(err)
 	}
 	parts := strings.Split(string(cases), "\x00")
-	for at := 0; at+2 < len(parts); at += 3 {
-		report, err := library.Lint(ctx, parts[at+1], vmdisk.Options{Name: parts[at], Facts: parts[at+2]})
+	for at := 0; at+3 < len(parts); at += 4 {
+		var options vmdisk.Options
+		if err := json.Unmarshal([]byte(parts[at+3]), &options); err != nil {
+			panic(err)
+		}
+		if facts := parts[at+2]; facts != "" {
+			if options.Host, err = library.NewHost(ctx, facts); err != nil {
+				panic(err)
+			}
+		}
+		var report json.RawMessage
+		if parts[at] == "lint" {
+			report, err = library.Lint(ctx, parts[at+1], options)
+		} else {
+			var inputs []vmdisk.Input
+			if err := json.Unmarshal([]byte(parts[at+1]), &inputs); err != nil {
+				panic(err)
+			}
+			report, err = library.LintAll(ctx, inputs, options)
+		}
 		if err != nil {
 			panic(err)
+		}
+		if options.Host != nil {
+			if err := options.Host.Close(ctx); err != nil {
+				panic(err)
+			}
 		}
 		fmt.Printf("%s\x00", report)
 	}

@@ -2,10 +2,10 @@
 export function reports(vmdisk, cases) {
   const parts = cases.split("\0");
   let out = "";
-  for (let at = 0; at + 2 < parts.length; at += 3) {
-    const [name, text, facts] = parts.slice(at, at + 3);
+  for (let at = 0; at + 3 < parts.length; at += 4) {
+    const [name, text, facts, options] = parts.slice(at, at + 4);
     const host = facts ? vmdisk.host(facts) : undefined;
-    out += vmdisk.json("lint", text, { name, host }) + "\0";
+    out += vmdisk.json(name, text, { ...JSON.parse(options), host }) + "\0";
   }
   return out;
 }

@@ -42,9 +42,21 @@ fn go_gets_the_report_of_each_fixture() {
 }
 
 #[test]
+fn contexts_end_calls_and_hosts_outlive_instances() {
+    let place = tempfile::tempdir().unwrap();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/calls.go");
+    let Some(mut calls) = program("calls", &source, place.path()) else {
+        return;
+    };
+    let cache = place.path().join("cache");
+    output(calls.arg(&cache));
+    assert!(std::fs::read_dir(cache).unwrap().count() > 0);
+}
+
+#[test]
 fn the_example_is_short_and_finds_the_domain_with_a_mistake() {
     let source = repository("bindings/go/example/main.go");
-    assert!(std::fs::read_to_string(&source).unwrap().lines().count() < 60);
+    assert!(std::fs::read_to_string(&source).unwrap().lines().count() < 65);
     let place = tempfile::tempdir().unwrap();
     let Some(mut example) = program("example", &source, place.path()) else {
         return;

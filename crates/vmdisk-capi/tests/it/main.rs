@@ -57,7 +57,10 @@ fn output(command: &mut Command) -> Vec<u8> {
 fn report(case: &Case) -> String {
     let host = case.facts.as_deref();
     let host = host.map(|facts| vmdisk::Host::parse(facts).unwrap());
-    let mut options = CallOptions::default();
-    options.name.clone_from(&case.name);
-    calls::lint(&case.text, host.as_ref(), &options).unwrap()
+    let options = CallOptions::parse(&case.options).unwrap();
+    let call = match case.call {
+        "lint_all" => calls::lint_all,
+        _ => calls::lint,
+    };
+    call(&case.text, host.as_ref(), &options).unwrap()
 }

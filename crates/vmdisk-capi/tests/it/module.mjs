@@ -1,6 +1,6 @@
 // Checks the package.
 import assert from "node:assert/strict";
-import { load, commandLine, VmdiskError } from "vmdisk";
+import { load, commandLine, indexOf, VmdiskError } from "vmdisk";
 
 const UNSAFE = `<domain type='kvm'><name>web1</name><memory>1</memory><os><type>hvm</type></os><devices>
 <disk type='file' device='disk'><driver name='qemu' type='raw' cache='unsafe' io='io_uring'/><source file='/srv/a.img'/>
@@ -31,6 +31,17 @@ assert(vmdisk.plan("version: 1\ndisks: [{raw: {path: /srv/a.img, size: 1G}}]").a
 const words = commandLine(["qemu-system-x86_64", "-drive", "file=/srv/it's my disk.img,if=virtio,cache=unsafe"]);
 const { start, end } = vmdisk.lint(words).findings.find((found) => found.rule === "cache-unsafe").place;
 assert.equal(words.slice(start.offset, end.offset), "unsafe");
+
+// JavaScript counts UTF-16, reports count UTF-8.
+const wide = UNSAFE.replace("web1", "\u{1f4be}\u00e9");
+const at = vmdisk.lint(wide).findings.find((found) => found.rule === "cache-unsafe").place;
+const cut = wide.slice(indexOf(wide, at.start.offset), indexOf(wide, at.end.offset));
+assert(cut.includes("unsafe") && wide.slice(at.start.offset, at.end.offset) !== cut, cut);
+
+// The guests of a host are compared, and a configuration decides.
+const pair = ["web1", "web2"].map((name) => ({ name, text: UNSAFE.replace("web1", name) }));
+assert(rules(vmdisk.lintAll(pair, { host })).includes("image-shared-by-guests"));
+assert(!rules(vmdisk.lint(UNSAFE, { config: "[rules]\ncache-unsafe = 'off'\n" })).includes("cache-unsafe"));
 
 const refused = (run) => {
   try {

@@ -12,7 +12,14 @@ fn package(place: &Path, program: &str) -> Option<()> {
     needed(installed(program))?;
     let wasm = needed(built("wasm/vmdisk.wasm", "wasm"))?;
     let package = place.join("node_modules/vmdisk");
-    for name in ["package.json", "vmdisk.js", "vmdisk.d.ts"] {
+    let files = [
+        "beside-node.js",
+        "beside-web.js",
+        "package.json",
+        "vmdisk.d.ts",
+        "vmdisk.js",
+    ];
+    for name in files {
         copy(&repository("bindings/npm").join(name), &package.join(name));
     }
     copy(&wasm, &package.join("vmdisk.wasm"));
@@ -71,6 +78,45 @@ fn the_package_does_what_the_guide_says() {
 }
 
 #[test]
+fn bundlers_for_browsers_take_the_package_without_settings() {
+    let place = tempfile::tempdir().unwrap();
+    let bundler = |name: &str| {
+        let path = format!("node/node_modules/.bin/{name}");
+        needed(built(&path, "wasm --typescript"))
+    };
+    let (Some(esbuild), Some(webpack)) = (bundler("esbuild"), bundler("webpack")) else {
+        return;
+    };
+    if package(place.path(), "node").is_none() {
+        return;
+    }
+    let program = "import { load } from 'vmdisk';\nglobalThis.report = load().then((it) => it.lint('<disk/>'));\n";
+    std::fs::write(place.path().join("main.js"), program).unwrap();
+    let mut esbuild = Command::new(esbuild);
+    esbuild.args([
+        "--bundle",
+        "--format=esm",
+        "main.js",
+        "--outfile=esbuild.js",
+    ]);
+    output(esbuild.current_dir(place.path()));
+    let mut webpack = Command::new(webpack);
+    webpack.args([
+        "--mode",
+        "production",
+        "--entry",
+        "./main.js",
+        "-o",
+        "webpack",
+    ]);
+    output(webpack.current_dir(place.path()));
+    for bundle in ["esbuild.js", "webpack/main.js"] {
+        let text = std::fs::read_to_string(place.path().join(bundle)).unwrap();
+        assert!(!text.contains("node:fs"), "{bundle}");
+    }
+}
+
+#[test]
 fn typescript_accepts_a_program_and_refuses_unknown_members() {
     let compiler = built("node/node_modules/.bin/tsc", "wasm --typescript");
     let Some(compiler) = needed(compiler) else {
@@ -82,7 +128,10 @@ fn typescript_accepts_a_program_and_refuses_unknown_members() {
     }
     let checked = |file: &str| {
         let mut check = Command::new(&compiler);
-        check.args(["--strict", "--noEmit", "--module", "nodenext", file]);
+        // As editors write it: a program for Node has no types of browsers.
+        check.args([
+            "--strict", "--noEmit", "--module", "nodenext", "--lib", "es2022", file,
+        ]);
         let done = check.current_dir(place.path()).output().unwrap();
         String::from_utf8(done.stdout).unwrap()
     };

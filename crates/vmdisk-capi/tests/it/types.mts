@@ -1,5 +1,7 @@
 import { load, VmdiskError, type ReportFinding, type Report } from "vmdisk";
 
+declare const console: { log(...words: unknown[]): void };
+
 const vmdisk = await load();
 const report: Report = vmdisk.lint("<disk/>", { target: "qemu=9.2", policy: "lab", host: vmdisk.host("{}") });
 const words = (found: ReportFinding): string => `${found.rule}: ${found.place.start.line}: ${found.fix?.edits[0].text}`;

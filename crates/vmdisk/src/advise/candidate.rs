@@ -40,12 +40,20 @@ pub struct StorageCandidate {
     pub redundancy: RedundancyVerdict,
     /// True if its medium is removable or on USB; `None` if the facts do not say.
     pub is_removable: Option<bool>,
+    /// The bytes there that should stay free.
+    pub reserve: Bytes,
+    /// True for a directory that QEMU's user may not enter.
+    pub is_closed: bool,
+    /// True for the directory at which a file system is mounted: one for images is still to be made.
+    pub is_mount_point: bool,
     /// True if it is memory, and gone when the host stops.
     pub is_memory: bool,
     /// What was measured on the same storage with the same form and settings.
     pub measured: Vec<MeasuredStorage>,
     /// True if the drives do not rotate; `None` if the facts do not say.
     pub is_fast: Option<bool>,
+    /// True if all drives are NVMe drives.
+    pub is_nvme: bool,
 }
 
 impl StorageCandidate {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use vmdisk_facts::verdict::file_system::FsAbilities;
 use vmdisk_model::Bytes;
+use vmdisk_plan::GuestOs;
 
 vmdisk_source::words! {
     /// Something that a disk should have.
@@ -85,6 +86,8 @@ pub struct StorageIntent {
     pub is_scratch: bool,
     /// The expected load.
     pub load: DiskLoad,
+    /// The operating system of the guest, as far as its disks depend on it.
+    pub os: Option<GuestOs>,
     /// Directories, volume groups, thin pools (`group/pool`), datasets of ZFS and devices; empty for all that the facts name.
     pub places: Vec<String>,
     /// The whole disks that were looked at, by their name in the advice: what is in the way of using them, if anything
@@ -101,6 +104,7 @@ impl StorageIntent {
             wants: BTreeSet::new(),
             is_scratch: false,
             load: DiskLoad::Mixed,
+            os: None,
             places: Vec::new(),
             looked_at: BTreeMap::new(),
         }

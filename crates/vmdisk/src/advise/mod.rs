@@ -1,6 +1,7 @@
 //! Where a new disk can live on a host, in which form, and which of these to take.
 
 mod candidate;
+mod check;
 mod intent;
 mod order;
 mod places;
@@ -8,12 +9,13 @@ mod wants;
 
 use vmdisk_facts::{Facts, HostIndex, MeasuredStorage};
 use vmdisk_model::{AioMode, Bytes, CacheMode, Image};
-use vmdisk_plan::{BackendSpec, DiskSpec, Plan, Spec, facts_after_on, plan_on};
+use vmdisk_plan::{BackendSpec, DiskSpec, GuestSpec, Plan, Spec, facts_after_on, plan_on};
 
 use crate::trace::trace;
 use crate::{Host, LintOptions, read, write};
 
 pub use candidate::StorageCandidate;
+pub use check::{CheckedPlace, HostCheck, check_host};
 pub use intent::{DiskLoad, StorageForm, StorageIntent, Want};
 pub use order::{Alternative, StorageAdvice};
 pub use places::ExcludedStorage;
@@ -93,6 +95,10 @@ fn candidate(
     };
     let target = &options.target;
     let mut spec = Spec::new(vec![DiskSpec::new(backend)]);
+    spec.guest = intent.os.map(|os| GuestSpec {
+        os: Some(os),
+        ..GuestSpec::default()
+    });
     let is_unsafe = intent.is_scratch && !intent.wants.contains(&Want::Migration);
     spec.disks[0].cache = is_unsafe.then_some(CacheMode::Unsafe);
     let planned = plan_on(&spec, host, target);
@@ -137,8 +143,12 @@ fn candidate(
         most_free: place.most_free.map(Bytes),
         redundancy: place.redundancy.clone(),
         is_removable: place.is_removable,
+        reserve: Bytes(place.reserve),
+        is_mount_point: place.is_mount_point,
+        is_closed: place.is_closed,
         is_memory: place.filesystem.is_some_and(|it| it.kind.is_volatile()),
         is_fast: place.is_fast,
+        is_nvme: place.is_nvme,
         measured,
         plan: planned,
     })

@@ -23,6 +23,8 @@ pub struct StorageAdvice {
     pub undecided: usize,
     /// The reason why each of [`StorageAdvice::fitting`] follows the one before; of the first, what speaks for it.
     pub reasons: Vec<String>,
+    /// The number of the best one in another place, if there is one, and why the first one is better.
+    pub other_place: Option<(usize, String)>,
     /// What the best would be if more were asked, where that changes it.
     pub alternatives: Vec<Alternative>,
     /// Everything else, with the deciding fact.
@@ -43,7 +45,7 @@ pub struct Alternative {
 
 /// The criteria, the most important first: what speaks for the candidate with the smaller number. First what is known to
 /// be safe, then room, the wishes with their price, the medium, and the form. Unknown is between good and bad.
-const CRITERIA: [&str; 13] = [
+const CRITERIA: [&str; 15] = [
     "the rules report fewer errors about it",
     FLUSHED,
     "more is known to survive the failure of a drive",
@@ -52,15 +54,17 @@ const CRITERIA: [&str; 13] = [
     "fewer facts are missing about what is wanted",
     "what is wanted has a lower price",
     "the rules report fewer warnings that nothing on the host ends",
-    NO_ROTATION,
+    "its medium is faster (memory, NVMe, other drives that do not rotate)",
+    "a tenth of its file system stays free",
     "the rules report less advice about it",
     FORM_FITS,
     "less is to be done on the host first",
+    "QEMU's user reaches its directory, which is no mount point",
     "more space is free there",
 ];
 
 /// The number of the first criterion that does not separate places.
-const FORM: usize = CRITERIA.len() - 3;
+const FORM: usize = CRITERIA.len() - 4;
 
 const FLUSHED: &str = "flushed data is known to survive a crash of the host";
 
@@ -108,6 +112,12 @@ pub(super) fn order(
             Some(before) => decisive(&ranked[before].1, rank).to_owned(),
         });
     }
+    let place = |nth: usize| &candidates[ranked[nth].0].place;
+    let mut others = 1..ranked.len();
+    let other_place = others.find(|nth| place(*nth) != place(0)).map(|nth| {
+        let why = decisive(&ranked[0].1, &ranked[nth].1);
+        (nth, why.to_owned())
+    });
     excluded.extend(candidates.iter().filter_map(|candidate| {
         Some(ExcludedStorage {
             place: candidate.place.clone(),
@@ -125,6 +135,7 @@ pub(super) fn order(
             .collect(),
         undecided,
         reasons,
+        other_place,
         alternatives,
         excluded,
     }
@@ -234,13 +245,19 @@ fn rank(intent: &StorageIntent, candidate: &StorageCandidate) -> Rank {
         wanted(|it| matches!(it, Mechanism::Unknown(_))),
         wanted(|it| matches!(it, Mechanism::AtPrice(_))),
         lasting(Severity::Warning),
-        match candidate.is_memory {
-            true => 0,
-            false => 1 + unknown_between(candidate.is_fast),
+        match (candidate.is_memory, candidate.is_fast) {
+            (true, _) => 0,
+            (false, Some(true)) if candidate.is_nvme => 1,
+            (false, is_fast) => 2 + unknown_between(is_fast),
+        },
+        match free.map(|free| free.saturating_sub(candidate.reserve.0)) {
+            Some(left) if left < intent.size.0 => u64::MAX - left,
+            _ => 0,
         },
         lasting(Severity::Advice),
         place_of(candidate.form, intent.load),
         found(&|it| it.is_about_host && it.severity >= Severity::Advice),
+        u64::from(candidate.is_closed) * 2 + u64::from(candidate.is_mount_point),
         u64::MAX - free.unwrap_or_default(),
     ]
 }

@@ -1,19 +1,19 @@
 //! The places of a host where a disk can live, and the forms that a disk has there.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use vmdisk_facts::blockdev::{BlockDevice, BlockKind};
-use vmdisk_facts::path::FileKind;
+use vmdisk_facts::path::{Directory, FileKind};
 use vmdisk_facts::verdict::attachment::Attachment;
 use vmdisk_facts::verdict::file_system::FsAbilities;
 use vmdisk_facts::verdict::media::SlowestDrive;
 use vmdisk_facts::verdict::redundancy::RedundancyVerdict;
-use vmdisk_facts::{Fact, Filesystem, FsKind, HostIndex};
+use vmdisk_facts::{Fact, Filesystem, FsKind, HostIndex, Mount};
 use vmdisk_model::{Preallocation, Qcow2Preallocation};
 use vmdisk_plan::{BackendSpec, DeviceSpec, LvmSpec, LvmThinSpec, Qcow2Spec, RawSpec, ZvolSpec};
 
-use super::intent::{StorageForm, StorageIntent};
+use super::intent::{StorageForm, StorageIntent, Want};
 
 /// Places that are planned; the rest is named with the reason.
 const MAX_PLACES: usize = 12;
@@ -47,6 +47,13 @@ pub(super) struct StoragePlace<'a> {
     pub(super) drives: Vec<&'a BlockDevice>,
     pub(super) redundancy: RedundancyVerdict,
     pub(super) is_removable: Option<bool>,
+    /// What of the free bytes should stay free: the file system has other users.
+    pub(super) reserve: u64,
+    /// True for the directory at which a file system is mounted.
+    pub(super) is_mount_point: bool,
+    /// True for a directory that QEMU's user may not enter.
+    pub(super) is_closed: bool,
+    pub(super) is_nvme: bool,
     pub(super) is_fast: Option<bool>,
 }
 
@@ -71,12 +78,7 @@ pub(super) fn of<'a>(
     intent: &StorageIntent,
     host: &HostIndex<'a>,
 ) -> (Vec<StoragePlace<'a>>, Vec<ExcludedStorage>) {
-    let mut search = Search {
-        intent,
-        host,
-        places: Vec::new(),
-        excluded: Vec::new(),
-    };
+    let mut search = Search::new(intent, host, true);
     search.directories();
     search.volumes();
     search.datasets();
@@ -96,7 +98,32 @@ pub(super) fn of<'a>(
     (places, excluded)
 }
 
-fn excluded_place(place: impl Into<String>, why: impl Into<String>) -> ExcludedStorage {
+/// True for a directory of programs, their data and their settings, of which no disk is a part.
+fn is_of_system(path: &str) -> bool {
+    const SYSTEM: [&str; 7] = ["bin", "boot", "etc", "lib", "lib64", "sbin", "usr"];
+    let mut parts = path.split('/').skip(1);
+    parts.next().is_some_and(|first| SYSTEM.contains(&first))
+}
+
+/// The places that keep more than one disk, good or bad, and those that cannot be looked at.
+pub(super) fn of_host<'a>(
+    intent: &StorageIntent,
+    host: &HostIndex<'a>,
+) -> (Vec<StoragePlace<'a>>, Vec<ExcludedStorage>) {
+    let mut search = Search::new(intent, host, false);
+    search.directories();
+    search.volumes();
+    search.datasets();
+    let Search {
+        mut places,
+        excluded,
+        ..
+    } = search;
+    places.sort_by(|one, other| one.name.cmp(&other.name));
+    (places, excluded)
+}
+
+pub(super) fn excluded_place(place: impl Into<String>, why: impl Into<String>) -> ExcludedStorage {
     ExcludedStorage {
         place: place.into(),
         forms: Vec::new(),
@@ -107,11 +134,23 @@ fn excluded_place(place: impl Into<String>, why: impl Into<String>) -> ExcludedS
 struct Search<'i, 'h, 'a> {
     intent: &'i StorageIntent,
     host: &'h HostIndex<'a>,
+    /// True if only good places are wanted, and one of those that are alike.
+    chooses: bool,
     places: Vec<StoragePlace<'a>>,
     excluded: Vec<ExcludedStorage>,
 }
 
-impl<'a> Search<'_, '_, 'a> {
+impl<'i, 'h, 'a> Search<'i, 'h, 'a> {
+    const fn new(intent: &'i StorageIntent, host: &'h HostIndex<'a>, chooses: bool) -> Self {
+        Search {
+            intent,
+            host,
+            chooses,
+            places: Vec::new(),
+            excluded: Vec::new(),
+        }
+    }
+
     fn exclude(&mut self, place: impl Into<String>, why: impl Into<String>) {
         self.excluded.push(excluded_place(place, why));
     }
@@ -131,7 +170,11 @@ impl<'a> Search<'_, '_, 'a> {
             true => {
                 let directories = facts.dirs.iter().map(|directory| directory.path.as_str());
                 let parents = facts.files.iter().filter(is_image).filter_map(parent);
-                directories.chain(parents).map(str::to_owned).collect()
+                let all = directories.chain(parents);
+                // An emulator or a firmware is a file, too.
+                all.filter(|path| !is_of_system(path))
+                    .map(str::to_owned)
+                    .collect()
             }
             false => {
                 let is_path = |place: &&String| place.starts_with('/');
@@ -142,8 +185,14 @@ impl<'a> Search<'_, '_, 'a> {
         };
         named.retain(|path| !path.is_empty() && !path.starts_with("/dev/"));
         // What a pool or the user names, before what only an image names.
-        named.sort_by_key(|path| (self.host.directory(path).is_none(), path.clone()));
-        let mut seen = BTreeSet::new();
+        let is_mount_point = |path: &str| facts.mounts.iter().any(|mount| mount.point == *path);
+        named.sort_by_cached_key(|path| {
+            let is_unnamed = self.host.directory(path).is_none();
+            let is_closed = self.host.own_directory(path).is_some_and(is_closed);
+            (is_unnamed, is_closed, is_mount_point(path), path.clone())
+        });
+        named.dedup();
+        let mut seen = BTreeMap::new();
         for path in named {
             if let Err(why) = self.directory(&path, &mut seen) {
                 self.exclude(path, why);
@@ -154,12 +203,9 @@ impl<'a> Search<'_, '_, 'a> {
     fn directory(
         &mut self,
         path: &str,
-        seen: &mut BTreeSet<DirectoryClass<'a>>,
+        seen: &mut BTreeMap<DirectoryClass<'a>, String>,
     ) -> Result<(), String> {
-        // The nearest directory of the facts may be one above it.
-        let own = path.trim_end_matches('/');
-        let mut directories = self.host.facts().dirs.iter();
-        let directory = directories.find(|it| it.path.trim_end_matches('/') == own);
+        let directory = self.host.own_directory(path);
         let file = self.host.file(path);
         let is_missing = directory.is_some_and(|it| it.present.is_false());
         if is_missing || file.is_some_and(|it| it.present.is_false()) {
@@ -178,24 +224,24 @@ impl<'a> Search<'_, '_, 'a> {
             self.host.nocow(path).known(),
             self.host.compressed(path).known(),
         );
-        if !self.intent.places.iter().any(|place| place == path) && !seen.insert(class) {
-            return Ok(());
+        let is_asked = self.intent.places.iter().any(|place| place == path);
+        if self.chooses
+            && !is_asked
+            && let Some(compared) = seen.get(&class)
+        {
+            // A directory of an image alone was not named.
+            return match directory {
+                Some(_) => Err(format!("it is as {compared}, which is compared")),
+                None => Ok(()),
+            };
+        }
+        seen.insert(class, path.to_owned());
+        if self.chooses
+            && let Some(why) = self.unsuitable(filesystem, mount)
+        {
+            return Err(why);
         }
         let kind = &filesystem.kind;
-        if matches!(kind, FsKind::Other(_)) && filesystem.total_bytes.is(&0) {
-            return Err(format!("files on {kind} have no space"));
-        }
-        if mount.is_some_and(|mount| mount.read_only().is_true())
-            || matches!(kind, FsKind::Squashfs | FsKind::Erofs | FsKind::Iso9660)
-        {
-            return Err(format!("the {kind} is mounted read-only"));
-        }
-        if kind.is_volatile() && !self.intent.is_scratch {
-            return Err(format!("files on {kind} are gone when the host stops"));
-        }
-        if *kind == FsKind::Vfat && self.intent.size.0 >= 4 << 30 {
-            return Err("a file on vfat has less than 4 GiB".to_owned());
-        }
         let devices = self.host.devices_of(filesystem).known().unwrap_or_default();
         let on = devices
             .first()
@@ -220,6 +266,12 @@ impl<'a> Search<'_, '_, 'a> {
             abilities: Some(self.host.abilities_of(filesystem)),
             free,
             redundancy: self.host.redundancy_on(filesystem),
+            reserve: match kind.is_volatile() {
+                true => 0,
+                false => filesystem.total_bytes.value().map_or(0, |total| total / 10),
+            },
+            is_mount_point: mount.is_some_and(|mount| mount.point == path.trim_end_matches('/')),
+            is_closed: directory.is_some_and(is_closed),
             ..self.place(path, StorageOfPlace::Directory, &devices)
         };
         self.places.push(StoragePlace {
@@ -230,6 +282,26 @@ impl<'a> Search<'_, '_, 'a> {
             ..place
         });
         Ok(())
+    }
+
+    /// Why no image can be on a file system.
+    fn unsuitable(&self, filesystem: &Filesystem, mount: Option<&Mount>) -> Option<String> {
+        let kind = &filesystem.kind;
+        if matches!(kind, FsKind::Other(_)) && filesystem.total_bytes.is(&0) {
+            return Some(format!("files on {kind} have no space"));
+        }
+        if mount.is_some_and(|mount| mount.read_only().is_true())
+            || matches!(kind, FsKind::Squashfs | FsKind::Erofs | FsKind::Iso9660)
+        {
+            return Some(format!("the {kind} is mounted read-only"));
+        }
+        if kind.is_volatile() && !self.intent.is_scratch {
+            return Some(format!("files on {kind} are gone when the host stops"));
+        }
+        if *kind == FsKind::Vfat && self.intent.size.0 >= 4 << 30 {
+            return Some("a file on vfat has less than 4 GiB".to_owned());
+        }
+        None
     }
 
     /// Volume groups, and thin pools.
@@ -309,6 +381,14 @@ impl<'a> Search<'_, '_, 'a> {
             if !self.is_asked(dataset) || !seen.insert(dataset) {
                 continue;
             }
+            let sync = filesystem.zfs.as_ref().and_then(|zfs| zfs.sync.as_str());
+            if self.chooses && sync.is(&"disabled") && !self.intent.is_scratch {
+                self.exclude(
+                    dataset,
+                    "it drops flushes (sync=disabled), and its volumes have this from it",
+                );
+                continue;
+            }
             let place = self.place(dataset, StorageOfPlace::Dataset, &[]);
             self.places.push(StoragePlace {
                 kind: "ZFS dataset".to_owned(),
@@ -329,13 +409,16 @@ impl<'a> Search<'_, '_, 'a> {
                     "encrypted device"
                 }
                 BlockKind::Partition => "partition",
+                BlockKind::Drbd => "DRBD device",
                 _ => continue,
             };
             // The name of a multipath device can change, its UUID does not. That of an encrypted device is in a table.
             let names = device.by_id.value().into_iter().flatten();
-            let mapped =
-                |path: &&String| device.kind.is_crypt() && path.starts_with("/dev/mapper/");
-            let names = names.chain(device.paths.iter().filter(mapped));
+            let is_of_table = |path: &&String| match device.kind {
+                BlockKind::Drbd => path.starts_with("/dev/drbd"),
+                _ => device.kind.is_crypt() && path.starts_with("/dev/mapper/"),
+            };
+            let names = names.chain(device.paths.iter().filter(is_of_table));
             let stable = names.min_by_key(|name| (name.contains("/dm-name-"), *name));
             let name = stable
                 .cloned()
@@ -344,13 +427,14 @@ impl<'a> Search<'_, '_, 'a> {
             let is_named = paths.any(|path| self.intent.places.contains(path));
             let is_asked = self.is_asked(&name) || is_named;
             // Each host has partitions and arrays that are in use, and nobody asks for them.
-            let is_listed = what == "disk" || is_named || self.obstacle(device).is_none();
+            let is_listed = what == "disk" || is_named || self.in_use(device).is_none();
             if !is_asked || !is_listed {
                 continue;
             }
             let looked_at = self.intent.looked_at.get(&name);
             let found = looked_at.cloned().flatten();
-            match self.obstacle(device).or(found) {
+            let obstacle = self.in_use(device).or_else(|| self.unfit(device));
+            match obstacle.or(found) {
                 Some(why) => self.exclude(name, why),
                 None if stable.is_none() => {
                     self.exclude(name, "it has no stable name in /dev/disk/by-id")
@@ -371,8 +455,8 @@ impl<'a> Search<'_, '_, 'a> {
         }
     }
 
-    /// The fact that keeps a disk from a guest.
-    fn obstacle(&self, device: &BlockDevice) -> Option<String> {
+    /// What uses a disk, or whether that is not known.
+    fn in_use(&self, device: &BlockDevice) -> Option<String> {
         let is_empty = |list: &Fact<Vec<String>>| list.value().map(Vec::is_empty);
         let is_held = self
             .host
@@ -385,12 +469,20 @@ impl<'a> Search<'_, '_, 'a> {
             let writer = file.lock.value().map(|lock| lock.writer.is_true());
             writer == Some(true)
         });
+        // A member of a file system of several devices.
+        let mut mounted = self.host.facts().filesystems.iter();
+        let is_of_file_system = mounted.any(|it| {
+            let devices = it.devices.value();
+            devices.is_some_and(|devices| devices.contains(&device.id))
+        });
         Some(match () {
             () if is_empty(&device.partitions) == Some(false) => "it has partitions".to_owned(),
             () if is_empty(&device.holders) == Some(false) || is_held => {
                 "another device is on it".to_owned()
             }
-            () if is_empty(&device.mounted_at) == Some(false) => "it is mounted".to_owned(),
+            () if is_empty(&device.mounted_at) == Some(false) || is_of_file_system => {
+                "it is mounted".to_owned()
+            }
             () if device.swap.is_true() => "the host swaps to it".to_owned(),
             () if is_open => "a running QEMU has it open".to_owned(),
             () if device.read_only.is_true() => "the host refuses writes to it".to_owned(),
@@ -401,18 +493,20 @@ impl<'a> Search<'_, '_, 'a> {
             {
                 "the facts do not show whether it is in use".to_owned()
             }
-            () => {
-                let (size, asked) = (*device.size.value()?, self.intent.size.0);
-                let has = vmdisk_model::Bytes(size).rounded();
-                match self.intent.places.is_empty() {
-                    _ if size < asked => format!("it has {has}"),
-                    true if size / 2 > asked => {
-                        format!("it has {has}, more than twice as much as asked")
-                    }
-                    _ => return None,
-                }
-            }
+            () => return None,
         })
+    }
+
+    /// Why the size of a disk does not fit. What several hosts see may be larger.
+    fn unfit(&self, device: &BlockDevice) -> Option<String> {
+        let (size, asked) = (*device.size.value()?, self.intent.size.0);
+        let has = vmdisk_model::Bytes(size).rounded();
+        let is_large = size / 2 > asked && !self.intent.wants.contains(&Want::Migration);
+        match self.intent.places.is_empty() {
+            _ if size < asked => Some(format!("it has {has}")),
+            true if is_large => Some(format!("it has {has}, more than twice as much as asked")),
+            _ => None,
+        }
     }
 
     /// Names of the intent that are no place.
@@ -467,10 +561,24 @@ impl<'a> Search<'_, '_, 'a> {
             most_free: None,
             redundancy: self.host.redundancy_of(devices),
             is_removable,
+            reserve: 0,
+            is_mount_point: false,
+            is_closed: false,
+            is_nvme: !drives.is_empty() && drives.iter().all(|it| it.kind == BlockKind::Nvme),
             is_fast: slowest.and_then(|slowest| slowest.media.is_fast()),
             drives,
         }
     }
+}
+
+/// True for a directory that QEMU's user may not enter, whose own directory of images it is not.
+fn is_closed(directory: &Directory) -> bool {
+    let access = directory.qemu_access.value();
+    access.is_some_and(|access| access.search.is_false())
+        || directory
+            .mode
+            .value()
+            .is_some_and(|mode| mode.0 & 0o001 == 0)
 }
 
 /// File system, copy-on-write and compression: files in directories that have the same are alike.
@@ -497,9 +605,21 @@ impl StoragePlace<'_> {
                 unknown_between(self.is_removable.map(|it| !it)),
             )),
             unknown_between(self.is_fast),
+            self.is_mount_point,
             Reverse(self.free),
             self.name.as_str(),
         )
+    }
+
+    /// What it is, in a word.
+    pub(super) const fn noun(&self) -> &'static str {
+        match self.storage {
+            StorageOfPlace::Directory => "directory",
+            StorageOfPlace::Group => "volume group",
+            StorageOfPlace::ThinPool { .. } => "thin pool",
+            StorageOfPlace::Dataset => "ZFS dataset",
+            StorageOfPlace::WholeDisk => "disk",
+        }
     }
 
     /// The forms that a disk can have there.

@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use vmdisk_model::FieldPath;
 use vmdisk_source::LineIndex;
 
 use crate::rules::{Missing, NotChecked};
-use crate::{Diagnostic, Document, FailedFix, LintReport, Rule};
+use crate::{Diagnostic, Document, FailedFix, LintReport, Rule, Severity};
 
 /// The findings of one document, with the parts of the document that outputs quote.
 ///
@@ -153,6 +153,16 @@ impl DocumentReport {
         findings
     }
 
+    /// Drops advice about a host, by its number, that is said already; true if there was some.
+    pub fn drop_said(&mut self, host: usize, said: &mut HashSet<(usize, String)>) -> bool {
+        let before = self.findings.len();
+        self.findings.retain(|finding| {
+            let is_of_host = finding.is_about_host && finding.severity <= Severity::Advice;
+            !is_of_host || said.insert((host, finding.title.clone()))
+        });
+        self.findings.len() < before
+    }
+
     /// The lists of hosts that it has, by their numbers.
     pub fn host_lists(&self) -> impl Iterator<Item = &[usize]> {
         let findings = self.findings.iter().chain(&self.allowed);
@@ -232,9 +242,9 @@ impl UncheckedRules {
         self.reasons.iter().any(|why| *why != Missing::NOT_QEMU)
     }
 
-    /// True if an input of a rule is missing that facts can have: none has what fills in a template.
+    /// True if an input of a rule is missing that facts can have: none has what fills in a template, or other guests.
     pub fn lack_facts(&self) -> bool {
-        let other = [Missing::NOT_QEMU, Missing::PLACEHOLDER];
+        let other = [Missing::NOT_QEMU, Missing::PLACEHOLDER, Missing::NO_OTHERS];
         self.reasons.iter().any(|why| !other.contains(&&**why))
     }
 }

@@ -166,7 +166,7 @@ fn add_other_guests(example: &Example, context: &Context<'_>, outcome: &mut Outc
     if name == "unknown" {
         let at = FieldPath::Domain(DomainField::Domain);
         for rule in RULES.iter().filter(|rule| rule.compares_guests()) {
-            let missing = Missing::new("the host of each guest", Missing::NO_HOST);
+            let missing = Missing::new("the other guests of the host", Missing::NO_OTHERS);
             outcome.run(rule, |report| report.not_checked(at, missing));
         }
         return;
