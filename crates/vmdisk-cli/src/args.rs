@@ -1,10 +1,14 @@
 //! The command line.
 
+use std::ffi::OsString;
+use std::fmt::Write;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
+use clap::builder::styling as anstyle;
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use vmdisk::advise::{DiskLoad, Want};
 use vmdisk::model::Bytes;
+use vmdisk::plan::{ChangeKind, GuestOs};
 use vmdisk::redact::Level;
 use vmdisk::{Policy, Severity, Target};
 use vmdisk_collect::FactGroup;
@@ -12,11 +16,10 @@ use vmdisk_collect::FactGroup;
 use crate::baseline::task::BaselineTask;
 use crate::bench::args::BenchArgs;
 use crate::capture::CaptureArgs;
-use crate::config::ConfigArgs;
 use crate::config::configuration_args::ConfigurationArgs;
 use crate::config::host_of_files::{HostOfFiles, host_of_files};
 use crate::config::selection::SelectionArgs;
-use crate::deferred::{Deferred, examples};
+use crate::deferred::{Deferred, examples, help};
 use crate::hook::HookArgs;
 use crate::input::hypervisor::GuestArgs;
 use crate::input::hypervisor::virsh::Virsh;
@@ -30,20 +33,40 @@ use crate::values::ValueArgs;
 /// Exit status: 0 on success; 1 with findings (`lint`: at or above `--fail-on`), differences, or as the help of a
 /// command says; 2 after an error.
 #[derive(Debug, Parser)]
-#[command(name = "vmdisk", version, max_term_width = 100, after_long_help = examples("vmdisk"))]
+#[command(name = "vmdisk", version, max_term_width = 100, disable_help_flag = true, arg = help(), after_help = examples("vmdisk"))]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
     /// When to use colour.
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = When::Auto, global = true, display_order = 1000)]
+    #[arg(
+        long,
+        value_name = "WHEN",
+        value_enum,
+        default_value_t = When::Auto,
+        global = true,
+        hide_short_help = true,
+        hide_long_help = true
+    )]
     pub(crate) color: When,
 }
 
 impl Cli {
+    /// Reads the command line.
+    pub(crate) fn read(words: &[OsString]) -> Result<Self, clap::Error> {
+        let mut command = Self::late();
+        let mut matches = command.try_get_matches_from_mut(words)?;
+        Self::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+    }
+
+    /// The command line, without the arguments of subcommands.
+    fn late() -> clap::Command {
+        by_headings(Self::command())
+    }
+
     /// The command line with the arguments of all subcommands.
     pub(crate) fn whole() -> clap::Command {
         let whole = Command::augment_subcommands_for_update(clap::Command::new("vmdisk"));
-        Self::command().mut_subcommands(|late| {
+        Self::late().mut_subcommands(|late| {
             let built = whole.find_subcommand(late.get_name());
             built.cloned().unwrap_or(late)
         })
@@ -64,84 +87,110 @@ pub(crate) enum When {
 pub(crate) enum Command {
     /// Check libvirt domains, QEMU command lines and specs.
     Lint(Deferred<LintArgs>),
-    /// Write disks from a short description, with the options that fit the host.
-    Generate(Deferred<GenerateArgs>),
-    /// Make the storage of a spec, and with --define its guest. Nothing is overwritten.
+    /// Show the page of a rule, or find a page by words.
+    Explain(Deferred<ExplainArgs>),
+    /// Edit a guest of libvirt, with a check before and after.
     ///
-    /// What is there as planned is done already, and a second run does nothing. If a step fails, what this run made is
-    /// removed. Exits with 1 if it refuses, and with 2 if a step fails.
-    Apply(Deferred<ApplyArgs>),
-    /// Convert libvirt XML, a QEMU command line or a spec to one of the other forms.
-    Convert(Deferred<ConvertArgs>),
-    /// Choose the options that disks leave open, for existing images on this host, with the reasons.
+    /// Exits with 1 if the change is not defined.
+    Edit(Deferred<EditArgs>),
+    /// Let libvirt check guests before they start.
+    Hook(Deferred<HookArgs>),
+    /// Choose where a new disk lives, and in which form.
     ///
-    /// Options that a disk sets are kept. Exits with 2 if nothing can be decided for a disk.
-    Decide(Deferred<DecideArgs>),
-    /// Choose where a new disk lives on this host, and in which form, with the reasons.
-    ///
-    /// Exits with 1 if nothing fits.
+    /// Each choice has its reasons. Exits with 1 if nothing fits.
     Advise(Deferred<AdviseArgs>),
-    /// Show the I/O path of disks, from the guest's device to the drives.
+    /// Choose the options that existing disks leave open.
+    ///
+    /// Options that a disk sets are kept, and each choice has its reasons. Exits with 2 if nothing can be decided for a disk.
+    Decide(Deferred<DecideArgs>),
+    /// Write disks from a short description, as fits the host.
+    Generate(Deferred<GenerateArgs>),
+    /// Make the storage of a spec, and with --define its guest.
+    ///
+    /// Nothing is overwritten. What is there as planned is done already, and a second run does nothing. What is there and
+    /// differs is changed only with --change, which names the kinds of changes. If a step fails, what this run made is removed. Exits with 1 if it refuses, and with 2 if a step fails.
+    Apply(Deferred<ApplyArgs>),
+    /// Convert libvirt XML, QEMU command lines and specs.
+    Convert(Deferred<ConvertArgs>),
+    /// Show the I/O path of disks, down to the drives.
     Trace(Deferred<TraceArgs>),
-    /// Run a command, and print what it gives to QEMU instead of starting it.
+    /// Collect facts of a host: file systems, devices, versions.
+    Facts(Deferred<FactsArgs>),
+    /// Run a command, and print what it would give to QEMU.
     ///
     /// The command runs in a sandbox: it changes nothing on this machine, and has no network. Programs of QEMU are recorded and
     /// end at once; `sudo`, `taskset`, `xterm -e`, `tmux` and the like run their arguments. Each start is a line of JSON, and
     /// standard output of the command goes to standard error. Exits with 2 if it starts no QEMU.
     Capture(Deferred<CaptureArgs>),
-    /// Collect facts about this host: file systems, devices, versions.
-    Facts(Deferred<FactsArgs>),
-    /// Show the features of a QEMU, libvirt, machine type or kernel.
-    Capabilities(Deferred<CapabilitiesArgs>),
     /// Measure disk configurations on this host.
     Bench(Deferred<BenchArgs>),
-    /// Write a configuration file for lint.
-    Config(Deferred<ConfigArgs>),
-    /// Let libvirt check guests before they start.
-    Hook(Deferred<HookArgs>),
-    /// Edit a guest of libvirt, with a check before and after.
-    ///
-    /// Exits with 1 if the change is not defined.
-    Edit(Deferred<EditArgs>),
-    /// Write known findings to a file, so that lint counts only new ones.
-    Baseline(Deferred<BaselineArgs>),
-    /// Start the language server for editors, on standard input and output.
+    /// Start the language server for editors.
     Lsp(Deferred<LspArgs>),
-    /// Show the page of a rule, or find a page by words.
-    Explain(Deferred<ExplainArgs>),
-    /// List the rules.
-    Rules(Deferred<RulesArgs>),
-    /// Print the JSON Schema of a file format.
-    Schema(Deferred<SchemaArgs>),
-    /// Print a completion script for a shell.
-    Completions(Deferred<CompletionsArgs>),
-    /// Print the manual page, or write all of them into a directory.
-    Man(Deferred<ManArgs>),
+    /// Print files that packages and editors need: schemas, completions, manual pages.
+    #[command(hide = true)]
+    Print(Deferred<PrintArgs>),
+}
+
+/// The commands by the headings of the help.
+const HEADINGS: [(&str, &[&str]); 5] = [
+    ("Check", &["lint", "explain", "edit", "hook"]),
+    (
+        "Plan",
+        &["advise", "decide", "generate", "apply", "convert"],
+    ),
+    ("Look", &["trace", "facts", "capture"]),
+    ("Measure", &["bench"]),
+    ("Set up", &["lsp"]),
+];
+
+/// A command with a help that lists the commands below it by their headings. Each run puts it together, so that texts keep
+/// their styles: to take them out looks at each letter.
+fn by_headings(command: clap::Command) -> clap::Command {
+    let about = |command: &clap::Command| Some(command.get_about()?.ansi().to_string());
+    let mut template = about(&command).unwrap_or_default();
+    template.push_str("\n{usage-heading} {usage}\n");
+    for (heading, names) in HEADINGS {
+        let header = anstyle::Style::new().bold();
+        let _ = write!(template, "\n{header}{heading:8}{header:#}");
+        for (nth, name) in names.iter().enumerate() {
+            let about = command.find_subcommand(name).and_then(about);
+            let about = about.unwrap_or_default();
+            let indent = if nth == 0 { "" } else { "\n        " };
+            let _ = write!(template, "{indent}  {header}{name:8}{header:#}  {about}");
+        }
+    }
+    template.push_str("{after-help}");
+    command.help_template(template)
 }
 
 /// Host facts and target; shared by lint and generate.
 #[derive(Clone, Args, Debug, Default)]
 pub(crate) struct HostArgs {
     /// Facts of the host, from `vmdisk facts`, in JSON or YAML.
-    #[arg(long, value_name = "FILE", help_heading = "Host and target")]
+    #[arg(long, value_name = "FILE", help_heading = "Host")]
     pub(crate) facts: Vec<PathBuf>,
     /// Collect the facts from the host that vmdisk runs on; nothing is written to it.
-    #[arg(long, conflicts_with = "facts", help_heading = "Host and target")]
+    #[arg(long, conflicts_with = "facts", help_heading = "Host")]
     pub(crate) live: bool,
     /// Versions that will run the guest, such as qemu=10.0,libvirt=11.3,machine=pc-q35-10.0,kernel=6.12;
     /// missing parts are taken from the facts.
-    #[arg(long, value_name = "KEY=VALUE,…", help_heading = "Host and target")]
+    #[arg(long, value_name = "KEY=VALUE,…", help_heading = "Host")]
     pub(crate) target: Option<Target>,
     /// A QEMU that is started without a machine to query its capabilities, which take precedence over its
-    /// version; or a recording from `vmdisk capabilities --format recording`.
-    #[arg(long, value_name = "PATH", help_heading = "Host and target")]
+    /// version; or a recording from `vmdisk facts qemu --format recording`.
+    #[arg(
+        long,
+        value_name = "PATH",
+        hide_short_help = true,
+        help_heading = "Host"
+    )]
     pub(crate) qemu: Option<PathBuf>,
     /// Users of the host, which changes severities. The default is multi-tenant.
     #[arg(
         long,
         value_name = "POLICY",
         value_parser = one_of(Policy::WORDS.iter().copied(), Policy::from_word),
-        help_heading = "Host and target"
+        help_heading = "Host"
     )]
     pub(crate) policy: Option<Policy>,
 }
@@ -150,6 +199,26 @@ pub(crate) struct HostArgs {
 const FACTS_OF_HOSTS: &str = "Facts of the host, from `vmdisk facts`, in JSON or YAML. For guests that may run on several hosts, \
     repeat it, or name a directory or a quoted pattern such as 'facts/*.json'";
 
+/// What a run that writes a baseline does not do. A baseline has no guests that are not files.
+const NOT_WITH_A_BASELINE: [&str; 16] = [
+    "fix",
+    "unsafe_fixes",
+    "diff",
+    "add_allowances",
+    "exit_zero",
+    "fail_on_unchecked",
+    "domains",
+    "all_domains",
+    "connect",
+    "running",
+    "format",
+    "output",
+    "report",
+    "statistics",
+    "show_settings",
+    "show_files",
+];
+
 #[derive(Args, Debug, Default)]
 #[command(mut_arg("facts", |facts| facts.help(FACTS_OF_HOSTS)))]
 pub(crate) struct LintArgs {
@@ -157,7 +226,8 @@ pub(crate) struct LintArgs {
     /// or specs. In a directory, vmdisk checks .xml files with a domain or a disk, .args and .cmdline files that
     /// start QEMU, .cfg files with QEMU options, .yaml and .yml files that are specs, scripts, makefiles, units,
     /// documentation and workflows that start QEMU, and their templates, such as .xml.j2, except files that
-    /// .gitignore excludes. The default is the current directory.
+    /// .gitignore excludes. The default is the current directory; with --live or --facts and without a guest there,
+    /// the host itself is checked.
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     /// Apply the safe fixes, which do only what was clearly intended; for standard input, print the result.
@@ -166,6 +236,9 @@ pub(crate) struct LintArgs {
     /// With --fix or --diff: include fixes that have a trade-off or change what the guest sees.
     #[arg(long, help_heading = "Fixes")]
     pub(crate) unsafe_fixes: bool,
+    /// Print the changes of --fix as a patch for `git apply`, and change nothing.
+    #[arg(long, conflicts_with = "format", help_heading = "Fixes")]
+    pub(crate) diff: bool,
     /// Add a comment with this reason to XML and specs for every finding, which allows the finding.
     #[arg(
         long,
@@ -175,78 +248,38 @@ pub(crate) struct LintArgs {
         help_heading = "Fixes"
     )]
     pub(crate) add_allowances: Option<String>,
-    /// Print the changes of --fix as a patch for `git apply`, and change nothing.
-    #[arg(long, conflicts_with = "format", help_heading = "Fixes")]
-    pub(crate) diff: bool,
     #[command(flatten)]
     pub(crate) selection: SelectionArgs,
-    #[command(flatten)]
-    pub(crate) host: HostArgs,
-    /// Host that runs the files of this pattern, so that its guests are compared with each other. With several
-    /// facts files, NAME is the name of the host's facts file without the extension; '{host}=domains/{host}/**'
-    /// names all hosts after their directories. May be repeated; the first match counts.
-    #[arg(long = "host", value_name = "NAME=PATTERN", value_parser = host_of_files, help_heading = "Host and target")]
-    pub(crate) hosts: Vec<HostOfFiles>,
     /// Lowest severity for which the exit status is 1. The default is warning.
-    #[arg(long, value_name = "SEVERITY", value_parser = severity_parser())]
+    #[arg(long, value_name = "SEVERITY", value_parser = severity_parser(), help_heading = "Rules")]
     pub(crate) fail_on: Option<Severity>,
-    /// Exit with 0 instead of 1 if there are findings; errors still exit with 2.
-    #[arg(long)]
-    pub(crate) exit_zero: bool,
-    #[command(flatten)]
-    pub(crate) guests: GuestArgs,
-    #[command(flatten)]
-    pub(crate) values: ValueArgs,
-    #[command(flatten)]
-    pub(crate) configuration: ConfigurationArgs,
-    /// Do not check files below directories that match this pattern, as in .gitignore; may be repeated.
-    #[arg(long, value_name = "PATTERN")]
-    pub(crate) exclude: Vec<String>,
-    /// The libvirt whose guest a command checks.
-    #[arg(skip)]
-    pub(crate) virsh: Option<Virsh>,
-    /// Texts that are not files, by their names.
-    #[arg(skip)]
-    pub(crate) given: Vec<(PathBuf, Vec<u8>)>,
-    /// Baseline: do not count the findings that it lists, and report its stale entries. `vmdisk baseline create` writes it.
-    #[arg(long, value_name = "FILE")]
+    /// Baseline: do not count the findings that it lists, and report its stale entries. `--write-baseline` writes it.
+    #[arg(long, value_name = "FILE", help_heading = "Rules")]
     pub(crate) baseline: Option<PathBuf>,
-    #[arg(skip)]
-    pub(crate) task: BaselineTask,
-    /// True for a command without --fix, whose findings do not suggest it.
-    #[arg(skip)]
-    pub(crate) cannot_fix: bool,
-    /// Format of the findings.
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LintFormat::Full)]
-    pub(crate) format: LintFormat,
-    /// Write findings to this file instead of standard output.
-    #[arg(long, short, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-    /// Write an additional report, which contains every finding, even with --quiet; may be repeated.
-    #[arg(long, value_name = "FORMAT=FILE", value_parser = report, conflicts_with = "diff")]
-    pub(crate) report: Vec<(LintFormat, PathBuf)>,
-    /// Print the number of findings of each rule instead of the findings; for --format full, concise and json.
-    #[arg(long, conflicts_with = "diff")]
-    pub(crate) statistics: bool,
-    /// Print the settings of each input and the configuration file that sets them, and check nothing.
-    #[arg(long, conflicts_with_all = ["fix", "diff", "statistics", "output"], help_heading = "Configuration")]
-    pub(crate) show_settings: bool,
-    /// Print the files that would be checked, one per line, and check nothing.
-    #[arg(long, conflicts_with_all = ["fix", "diff", "statistics", "output"])]
-    pub(crate) show_files: bool,
-    /// Start this QEMU, paused, with the machine and the disks of each file, and report its messages, too.
-    /// Empty images replace the guest's images, which are not opened. Without --qemu, the rules also query it.
-    #[arg(long, value_name = "PATH", conflicts_with_all = ["fix", "diff"])]
-    pub(crate) try_qemu: Option<PathBuf>,
-    /// Name of standard input in reports.
-    #[arg(long, value_name = "PATH")]
-    pub(crate) stdin_filename: Option<PathBuf>,
-    /// Also print allowed, ignored and known findings, each with the reason.
-    #[arg(long)]
-    pub(crate) show_allowed: bool,
-    /// Number of files to check in parallel; by default the number of processors.
-    #[arg(long, short, value_name = "N", value_parser = count::<u16>)]
-    pub(crate) jobs: Option<u16>,
+    /// Write the findings to the file of --baseline, by default the one that vmdisk.toml names, otherwise
+    /// vmdisk-baseline.json, so that later runs count only new ones.
+    #[arg(long, conflicts_with_all = NOT_WITH_A_BASELINE, help_heading = "Rules")]
+    pub(crate) write_baseline: bool,
+    /// With --write-baseline: replace the file if it exists.
+    #[arg(
+        long,
+        requires = "write_baseline",
+        hide_short_help = true,
+        help_heading = "Rules"
+    )]
+    pub(crate) force: bool,
+    /// Remove findings that these inputs no longer have from the baseline, without adding new ones.
+    #[arg(
+        long,
+        conflicts_with = "write_baseline",
+        conflicts_with_all = NOT_WITH_A_BASELINE,
+        hide_short_help = true,
+        help_heading = "Rules"
+    )]
+    pub(crate) prune_baseline: bool,
+    /// Exit with 0 instead of 1 if there are findings; errors still exit with 2.
+    #[arg(long, hide_short_help = true, help_heading = "Rules")]
+    pub(crate) exit_zero: bool,
     /// Exit with 1 if a rule could not be checked because facts, or the permission to collect them, are missing.
     #[arg(
         long,
@@ -254,21 +287,152 @@ pub(crate) struct LintArgs {
         value_enum,
         num_args = 0..=1,
         require_equals = true,
-        default_missing_value = "always"
+        default_missing_value = "always",
+        hide_short_help = true,
+        help_heading = "Rules"
     )]
     pub(crate) fail_on_unchecked: Option<FailOnUnchecked>,
+    #[command(flatten)]
+    pub(crate) guests: GuestArgs,
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
+    /// Host that runs the files of this pattern, so that its guests are compared with each other. With several
+    /// facts files, NAME is the name of the host's facts file without the extension; '{host}=domains/{host}/**'
+    /// names all hosts after their directories. May be repeated; the first match counts.
+    #[arg(
+        long = "host",
+        value_name = "NAME=PATTERN",
+        value_parser = host_of_files,
+        hide_short_help = true,
+        help_heading = "Host"
+    )]
+    pub(crate) hosts: Vec<HostOfFiles>,
     /// Exit with 1 if facts are older than this, such as 12h, 30d or 8w, or have no date.
-    #[arg(long, value_name = "AGE", value_parser = age, help_heading = "Host and target")]
+    #[arg(long, value_name = "AGE", value_parser = age, hide_short_help = true, help_heading = "Host")]
     pub(crate) max_facts_age: Option<u64>,
-    /// Skip named files that contain no guest, instead of failing.
-    #[arg(long)]
-    pub(crate) skip_foreign: bool,
+    /// Start this QEMU, paused, with the machine and the disks of each file, and report its messages, too.
+    /// Empty images replace the guest's images, which are not opened. Without --qemu, the rules also query it.
+    #[arg(
+        long,
+        value_name = "PATH",
+        conflicts_with_all = ["fix", "diff"],
+        hide_short_help = true,
+        help_heading = "Host"
+    )]
+    pub(crate) try_qemu: Option<PathBuf>,
+    /// Format of the findings.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LintFormat::Full, help_heading = "Output")]
+    pub(crate) format: LintFormat,
+    /// Write findings to this file instead of standard output.
+    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+    /// Write an additional report, which contains every finding, even with --quiet; may be repeated.
+    #[arg(
+        long,
+        value_name = "FORMAT=FILE",
+        value_parser = report,
+        conflicts_with = "diff",
+        hide_short_help = true,
+        help_heading = "Output"
+    )]
+    pub(crate) report: Vec<(LintFormat, PathBuf)>,
+    /// Print the number of findings of each rule instead of the findings; for --format full, concise and json.
+    #[arg(long, conflicts_with = "diff", help_heading = "Output")]
+    pub(crate) statistics: bool,
     /// List the rules that could not be checked, with the reasons.
-    #[arg(long, short)]
+    #[arg(long, short, help_heading = "Output")]
     pub(crate) verbose: bool,
     /// Print only findings that fail the run and inputs that could not be read.
-    #[arg(long, short, conflicts_with = "verbose")]
+    #[arg(long, short, conflicts_with = "verbose", help_heading = "Output")]
     pub(crate) quiet: bool,
+    /// Also print allowed, ignored and known findings, each with the reason.
+    #[arg(long, hide_short_help = true, help_heading = "Output")]
+    pub(crate) show_allowed: bool,
+    /// Do not check files below directories that match this pattern, as in .gitignore; may be repeated.
+    #[arg(
+        long,
+        value_name = "PATTERN",
+        hide_short_help = true,
+        help_heading = "Files"
+    )]
+    pub(crate) exclude: Vec<String>,
+    /// Print the files that would be checked, one per line, and check nothing.
+    #[arg(
+        long,
+        conflicts_with_all = ["fix", "diff", "statistics", "output"],
+        hide_short_help = true,
+        help_heading = "Files"
+    )]
+    pub(crate) show_files: bool,
+    /// Skip named files that contain no guest, instead of failing.
+    #[arg(long, hide_short_help = true, help_heading = "Files")]
+    pub(crate) skip_foreign: bool,
+    /// Name of standard input in reports.
+    #[arg(
+        long,
+        value_name = "PATH",
+        hide_short_help = true,
+        help_heading = "Files"
+    )]
+    pub(crate) stdin_filename: Option<PathBuf>,
+    /// Number of files to check in parallel; by default the number of processors.
+    #[arg(
+        long,
+        short,
+        value_name = "N",
+        value_parser = count::<u16>,
+        hide_short_help = true,
+        help_heading = "Files"
+    )]
+    pub(crate) jobs: Option<u16>,
+    #[command(flatten)]
+    pub(crate) values: ValueArgs,
+    #[command(flatten)]
+    pub(crate) configuration: ConfigurationArgs,
+    /// Print the settings of each input and the configuration file that sets them, and check nothing.
+    #[arg(
+        long,
+        conflicts_with_all = ["fix", "diff", "statistics", "output"],
+        hide_short_help = true,
+        help_heading = "Configuration"
+    )]
+    pub(crate) show_settings: bool,
+    /// Write a vmdisk.toml in which every key is explained and commented out, by default into the current directory. An
+    /// existing file is not changed.
+    #[arg(
+        long,
+        value_name = "DIR",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = ".",
+        exclusive = true,
+        hide_short_help = true,
+        help_heading = "Configuration"
+    )]
+    pub(crate) write_config: Option<PathBuf>,
+    /// The libvirt whose guest a command checks.
+    #[arg(skip)]
+    pub(crate) virsh: Option<Virsh>,
+    /// Texts that are not files, by their names.
+    #[arg(skip)]
+    pub(crate) given: Vec<(PathBuf, Vec<u8>)>,
+    /// True if the command line names no input.
+    #[arg(skip)]
+    pub(crate) names_nothing: bool,
+    /// True for a command without --fix, whose findings do not suggest it.
+    #[arg(skip)]
+    pub(crate) cannot_fix: bool,
+}
+
+impl LintArgs {
+    /// What is done with baselines.
+    pub(crate) const fn task(&self) -> BaselineTask {
+        match (self.write_baseline, self.prune_baseline) {
+            (true, _) => BaselineTask::Create,
+            (false, true) => BaselineTask::Prune,
+            (false, false) => BaselineTask::Use,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -286,7 +450,7 @@ pub(crate) enum LintFormat {
     Full,
     /// One line for each finding.
     Concise,
-    /// A versioned report for programs; `vmdisk schema report` describes it.
+    /// A versioned report for programs; `vmdisk print schema report` describes it.
     Json,
     /// SARIF 2.1.0, for code scanning.
     Sarif,
@@ -298,7 +462,7 @@ pub(crate) enum LintFormat {
     Junit,
     /// Checkstyle's report.
     Checkstyle,
-    /// JSON Lines: a finding or an unreadable input per line; `vmdisk schema report-line` describes it.
+    /// JSON Lines: a finding or an unreadable input per line; `vmdisk print schema report-line` describes it.
     JsonLines,
     /// Metrics for the textfile collector of Prometheus' node_exporter.
     Prometheus,
@@ -326,55 +490,16 @@ impl LintFormat {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct BaselineArgs {
-    #[command(subcommand)]
-    pub(crate) command: BaselineCommand,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum BaselineCommand {
-    /// Write the findings of these inputs to a baseline, so that `vmdisk lint --baseline` counts only new ones.
-    Create(Box<BaselineCreateArgs>),
-    /// Remove findings that these inputs no longer have from a baseline, without adding new ones.
-    Prune(Box<BaselineInputArgs>),
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct BaselineCreateArgs {
-    #[command(flatten)]
-    pub(crate) input: BaselineInputArgs,
-    /// Replace the file if it exists.
-    #[arg(long)]
-    pub(crate) force: bool,
-}
-
-/// The inputs of a run, and how they are checked; as for `vmdisk lint`.
-#[derive(Args, Debug)]
-pub(crate) struct BaselineInputArgs {
-    /// Files, directories or patterns, as for `vmdisk lint`.
-    #[arg(value_name = "PATH", default_value = ".")]
-    pub(crate) paths: Vec<PathBuf>,
-    /// The baseline; by default the file that vmdisk.toml names, otherwise vmdisk-baseline.json.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) baseline: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) host: HostArgs,
-    #[command(flatten)]
-    pub(crate) selection: SelectionArgs,
-    #[command(flatten)]
-    pub(crate) configuration: ConfigurationArgs,
-    /// Number of files to check in parallel; by default the number of processors.
-    #[arg(long, short, value_name = "N", value_parser = count::<u16>)]
-    pub(crate) jobs: Option<u16>,
-    /// Skip named files that contain no guest, instead of failing.
-    #[arg(long)]
-    pub(crate) skip_foreign: bool,
-}
-
-#[derive(Args, Debug)]
 pub(crate) struct EditArgs {
-    /// Name of the guest.
-    pub(crate) name: String,
+    /// Names of guests, which are edited one after the other.
+    #[arg(required = true, value_name = "NAME")]
+    pub(crate) names: Vec<String>,
+    /// Apply the safe fixes instead of starting the editor.
+    #[arg(long)]
+    pub(crate) fix: bool,
+    /// With --fix: include fixes that have a trade-off or change what the guest sees.
+    #[arg(long, requires = "fix")]
+    pub(crate) unsafe_fixes: bool,
     /// Libvirt to connect to, such as qemu:///system; by default virsh chooses.
     #[arg(long, short = 'c', value_name = "URI")]
     pub(crate) connect: Option<String>,
@@ -417,7 +542,7 @@ pub(crate) struct TraceArgs {
 pub(crate) enum TraceFormat {
     /// For people: each step with its statements.
     Text,
-    /// For programs; `vmdisk schema trace` describes it.
+    /// For programs; `vmdisk print schema trace` describes it.
     Json,
     /// A picture.
     Svg,
@@ -468,6 +593,9 @@ pub(crate) struct AdviseArgs {
     /// The expected load.
     #[arg(long, value_name = "LOAD", value_parser = one_of(DiskLoad::WORDS.iter().copied(), DiskLoad::from_word), default_value = "mixed")]
     pub(crate) workload: DiskLoad,
+    /// The operating system of the guest; the disks of Windows are on a bus that its installer knows.
+    #[arg(long, value_name = "OS", value_parser = one_of(GuestOs::WORDS.iter().copied(), GuestOs::from_word))]
+    pub(crate) os: Option<GuestOs>,
     /// Compare only these places: directories, volume groups, thin pools as GROUP/POOL, devices. By default those that the
     /// facts name.
     #[arg(long = "in", value_name = "PLACE", num_args = 1..)]
@@ -509,6 +637,8 @@ pub(crate) enum AdviseForm {
     DiskXml,
     /// The script that creates the storage.
     Script,
+    /// The disk as options of virt-install.
+    VirtInstall,
     /// A plan for `vmdisk bench run --plan`, which compares the candidates that only their speed can separate.
     BenchPlan,
 }
@@ -521,14 +651,14 @@ pub(crate) enum DecideFormat {
     Xml,
     /// The changes of the file as a patch for `git apply`.
     Diff,
-    /// For programs; `vmdisk schema decide` describes it.
+    /// For programs; `vmdisk print schema decide` describes it.
     Json,
 }
 
 /// What is planned; shared by generate and apply.
 #[derive(Args, Debug)]
 pub(crate) struct PlanArgs {
-    /// A spec in YAML or JSON, or - for standard input; `vmdisk schema spec` describes it.
+    /// A spec in YAML or JSON, or - for standard input; `vmdisk print schema spec` describes it.
     pub(crate) spec: Option<PathBuf>,
     /// A disk in one line, such as lvm:vg0/web1,bus=virtio or nbd://host/export; may be repeated.
     #[arg(long = "disk", value_name = "KIND:LOCATION,…")]
@@ -547,6 +677,9 @@ pub(crate) struct PlanArgs {
     /// Virtual processors of the guest.
     #[arg(long, value_name = "N", value_parser = count::<u32>, help_heading = "Guest")]
     pub(crate) vcpus: Option<u32>,
+    /// Operating system of the guest; the disks of Windows are on a bus that its installer knows.
+    #[arg(long, value_name = "OS", value_parser = one_of(GuestOs::WORDS.iter().copied(), GuestOs::from_word), help_heading = "Guest")]
+    pub(crate) os: Option<GuestOs>,
 }
 
 #[derive(Args, Debug)]
@@ -593,12 +726,45 @@ pub(crate) struct ApplyArgs {
     /// Make images in directories where this user cannot make one that nobody else can write.
     #[arg(long)]
     pub(crate) trust_directory: bool,
+    /// Kinds of changes that may be made to a guest and to storage that are there. Without it they are shown, and made only
+    /// after a yes on a terminal.
+    #[arg(long, value_name = "KIND,…", value_delimiter = ',', value_enum)]
+    pub(crate) change: Vec<ChangeArg>,
     /// Check everything, and show what would be done.
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Output format.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = TextFormat::Text)]
     pub(crate) format: TextFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ChangeArg {
+    /// Make images and volumes larger.
+    Grow,
+    /// Add disks to the guest.
+    Add,
+    /// Remove disks from the guest; their storage stays.
+    Remove,
+    /// Set options of disks, such as the cache mode, iothreads and limits.
+    Options,
+    /// Give disks another bus. Their names, addresses and controllers follow.
+    Bus,
+    /// Copy the data of disks to other storage, compare it, and use that. The old storage stays.
+    Move,
+}
+
+impl ChangeArg {
+    pub(crate) const fn kind(self) -> ChangeKind {
+        match self {
+            ChangeArg::Grow => ChangeKind::Grow,
+            ChangeArg::Add => ChangeKind::Add,
+            ChangeArg::Remove => ChangeKind::Remove,
+            ChangeArg::Options => ChangeKind::Options,
+            ChangeArg::Bus => ChangeKind::Bus,
+            ChangeArg::Move => ChangeKind::Move,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -615,15 +781,17 @@ pub(crate) enum GenerateForm {
     BlockdevJson,
     /// A shell script that creates the storage.
     Script,
-    /// The same steps as JSON; `vmdisk schema steps` describes it.
+    /// The same steps as JSON; `vmdisk print schema steps` describes it.
     Steps,
+    /// The disks as options of virt-install.
+    VirtInstall,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExplainFormat {
     /// A line for each option.
     Text,
-    /// For programs; `vmdisk schema explain` describes it.
+    /// For programs; `vmdisk print schema explain` describes it.
     Json,
 }
 
@@ -721,6 +889,8 @@ pub(crate) enum FactsCommand {
     Redact(RedactArgs),
     /// Check that a facts file is valid, and not too old. Exits with 1 if it has unknown keys or is too old.
     Check(CheckArgs),
+    /// Show the features of a QEMU, libvirt, machine type or kernel. A path of this name is written ./qemu.
+    Qemu(CapabilitiesArgs),
 }
 
 #[derive(Args, Debug)]
@@ -806,8 +976,8 @@ pub(crate) struct CollectArgs {
     pub(crate) domains: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) values: ValueArgs,
-    /// Groups of facts in addition to core. The group core needs no root and starts no program; the others
-    /// start programs: lvm runs `lvs` and `lvmconfig` for thin pools, dm runs `dmsetup` for encryption, thin
+    /// Groups of facts in addition to core. The group core needs no root and starts no program; places
+    /// looks at pools, mounts, disks and volumes, for `vmdisk advise`. The others start programs: lvm runs `lvs` and `lvmconfig` for thin pools, dm runs `dmsetup` for encryption, thin
     /// pools and multipath, nvme runs `nvme` for the formats of drives, zfs runs `zfs` for properties, programs
     /// queries the version and the features of each QEMU, and kvm tries to run a guest.
     #[arg(
@@ -866,20 +1036,28 @@ pub(crate) struct CapabilitiesArgs {
 pub(crate) enum CapabilitiesFormat {
     /// For people.
     Text,
-    /// For programs; `vmdisk schema capabilities` describes it.
+    /// For programs; `vmdisk print schema capabilities` describes it.
     Json,
-    /// The answers of the QEMU of --qemu, for use as --qemu on another machine; `vmdisk schema recording`
+    /// The answers of the QEMU of --qemu, for use as --qemu on another machine; `vmdisk print schema recording`
     /// describes it.
     Recording,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct ExplainArgs {
-    /// Name of a rule, which `vmdisk rules` lists, or words. Words find the page that fits them best, including
+    /// Name of a rule, which `--list` lists, or words. Words find the page that fits them best, including
     /// pages about popular advice that is wrong, such as `vmdisk explain cache=none unsafe`.
-    #[arg(value_name = "RULE|WORDS", value_parser = page_words(), required = true, hide_possible_values = true)]
+    #[arg(
+        value_name = "RULE|WORDS",
+        value_parser = page_words(),
+        required_unless_present = "list",
+        hide_possible_values = true
+    )]
     pub(crate) words: Vec<String>,
-    /// Format of the page.
+    /// List the rules; with words, those that have all of them in their name, group, severity or summary.
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Format of the page or list.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = PageFormat::Text)]
     pub(crate) format: PageFormat,
 }
@@ -894,22 +1072,28 @@ pub(crate) enum PageFormat {
     Json,
 }
 
-#[derive(Args, Debug)]
-pub(crate) struct RulesArgs {
-    /// Words: list only rules that have all of them in their name, group, severity or summary.
-    #[arg(value_name = "WORD")]
-    pub(crate) words: Vec<String>,
-    /// Output format.
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = TextFormat::Text)]
-    pub(crate) format: TextFormat,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TextFormat {
     /// For people.
     Text,
     /// For programs.
     Json,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PrintArgs {
+    #[command(subcommand)]
+    pub(crate) what: Printed,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Printed {
+    /// Print the JSON Schema of a file format.
+    Schema(SchemaArgs),
+    /// Print a completion script for a shell.
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write all of them into a directory.
+    Man(ManArgs),
 }
 
 #[derive(Args, Debug)]
@@ -935,7 +1119,7 @@ pub(crate) enum SchemaFormat {
     Advise,
     /// The configuration file `vmdisk.toml`.
     Config,
-    /// The file of `vmdisk baseline create`.
+    /// The file of `vmdisk lint --write-baseline`.
     Baseline,
     /// Output of `vmdisk facts`, the input of `--facts`.
     Facts,
@@ -949,9 +1133,9 @@ pub(crate) enum SchemaFormat {
     Steps,
     /// A line of the output of `vmdisk capture`.
     Capture,
-    /// Output of `vmdisk capabilities --format json`.
+    /// Output of `vmdisk facts qemu --format json`.
     Capabilities,
-    /// Output of `vmdisk capabilities --format recording`, an input of `--qemu`.
+    /// Output of `vmdisk facts qemu --format recording`, an input of `--qemu`.
     Recording,
     /// Output of `vmdisk bench report --format json`.
     #[cfg(feature = "bench")]
@@ -1052,7 +1236,7 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
+        Cli::late().debug_assert();
         Cli::whole().debug_assert();
     }
 
@@ -1067,7 +1251,8 @@ mod tests {
             for name in &path {
                 command = command.find_subcommand(name).unwrap();
             }
-            let help = command.get_after_long_help().map(ToString::to_string);
+            let help = command.get_after_long_help().or(command.get_after_help());
+            let help = help.map(ToString::to_string);
             let help = help.unwrap_or_default();
             assert!(help.starts_with("Examples:\n  "), "{path:?}: {help}");
             for line in help.lines().skip(1) {
@@ -1076,12 +1261,31 @@ mod tests {
                     continue;
                 };
                 let words = line[at..].split_whitespace();
-                let parsed = Cli::try_parse_from(words);
+                let words: Vec<OsString> = words.map(OsString::from).collect();
+                let parsed = Cli::read(&words);
                 assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
                 examples += 1;
             }
         }
         assert!(examples > 40, "{examples}");
+    }
+
+    /// A test of the guides runs what the page shows.
+    #[test]
+    fn the_page_of_commands_shows_the_help_of_each() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/commands.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let whole = Cli::whole().disable_help_subcommand(true);
+        let mut found = Vec::new();
+        paths(&whole, &[], &mut found);
+        let is_shown = |path: &&Vec<String>| {
+            let top = whole.find_subcommand(&path[0]);
+            !top.is_some_and(clap::Command::is_hide_set)
+        };
+        for path in found.iter().filter(is_shown) {
+            let line = format!("$ vmdisk {} --help\n", path.join(" "));
+            assert!(page.contains(&line), "{line}");
+        }
     }
 
     #[test]
@@ -1099,7 +1303,7 @@ mod tests {
                     let result = command.try_get_matches_from(&words);
                     result.err().map(|error| error.render().to_string())
                 };
-                assert_eq!(text(Cli::command()), text(Cli::whole()), "{words:?}");
+                assert_eq!(text(Cli::late()), text(Cli::whole()), "{words:?}");
             }
         }
     }

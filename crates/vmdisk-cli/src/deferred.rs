@@ -1,7 +1,7 @@
 //! Arguments of a subcommand that are built only if the command line names it.
 
 use clap::builder::{Resettable, StyledStr};
-use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 
 /// The arguments of a subcommand. To build those of all subcommands takes longer than to check a small file.
 ///
@@ -16,12 +16,12 @@ impl<T: Args> Args for Deferred<T> {
             let about: Resettable<StyledStr> = command.get_about().cloned().into();
             let long_about: Resettable<StyledStr> = command.get_long_about().cloned().into();
             // Flattened arguments overwrite the description of the subcommand.
-            with_examples(T::augment_args(command).about(about).long_about(long_about))
+            with_help(T::augment_args(command).about(about).long_about(long_about))
         })
     }
 
     fn augment_args_for_update(command: Command) -> Command {
-        with_examples(T::augment_args(command))
+        with_help(T::augment_args(command))
     }
 }
 
@@ -39,14 +39,34 @@ pub(crate) fn examples(command: &str) -> String {
     })
 }
 
-/// A command with its examples and those of the commands below it.
-fn with_examples(command: Command) -> Command {
+/// A help that begins with the examples, and ends with the options of every command.
+const HELP: &str = "{about-with-newline}\n{usage-heading} {usage}{after-help}\n\n{all-args}\n
+Everywhere: --color auto|always|never; -h shows what most runs need, --help everything
+";
+
+/// The option for the help. Each command that is built has its own: clap copies a global one to all commands.
+pub(crate) fn help() -> Arg {
+    Arg::new("help")
+        .long("help")
+        .short('h')
+        .action(ArgAction::Help)
+        .help("Print the help; `-h` leaves out what few runs need")
+        .hide_short_help(true)
+        .hide_long_help(true)
+}
+
+/// A command with its help and examples, and those of the commands below it.
+fn with_help(command: Command) -> Command {
     let name = command.get_name().to_owned();
+    let helped = |command: Command, name: &str| {
+        let command = command.arg(help()).after_long_help(examples(name));
+        command.help_template(HELP)
+    };
     let command = command.mut_subcommands(|below| {
-        let text = examples(&format!("{name} {}", below.get_name()));
-        below.after_long_help(text)
+        let name = format!("{name} {}", below.get_name());
+        helped(below, &name)
     });
-    command.after_long_help(examples(&name))
+    helped(command, &name)
 }
 
 impl<T: FromArgMatches> FromArgMatches for Deferred<T> {

@@ -2,21 +2,25 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{ErrorKind, Read};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tempfile::TempDir;
+use vmdisk::FixScope;
 
 use crate::args::{EditArgs, LintArgs};
+use crate::ask::ask;
 use crate::atomic::interrupt;
 use crate::color::Colors;
 use crate::exit::Exit;
 use crate::input::bounded::{self, MAX_BYTES};
+use crate::input::hypervisor::NotAFile;
 use crate::input::hypervisor::virsh::{Virsh, VirshError};
 use crate::io::Io;
 use crate::lint;
+use crate::output::deliver;
+use crate::report::diff::unified;
 use crate::sanitize::line;
 use crate::stop::{Stop, plain};
 
@@ -28,29 +32,28 @@ enum Answer {
     Leave,
 }
 
+const ANSWERS: [(&str, Answer); 3] = [
+    ("yes", Answer::Define),
+    ("edit", Answer::Edit),
+    ("no", Answer::Leave),
+];
+
 /// Runs the command.
 pub(crate) fn run(args: EditArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
     let EditArgs {
-        name,
+        names,
+        fix,
+        unsafe_fixes,
         connect,
         host,
         selection,
         configuration,
     } = args;
     let virsh = Virsh::new(connect.as_deref());
-    let before = virsh.whole_definition(&name).map_err(failed)?;
-    // Only the user may read it: a definition may have passwords.
-    let private = fs::Permissions::from_mode(0o700);
-    let make = || tempfile::Builder::new().permissions(private).tempdir();
-    let folder = interrupt::create(make, TempDir::path)
-        .map_err(|error| Stop::file("create a folder in", &std::env::temp_dir(), plain(&error)))?;
-    let file = folder.path().join("domain.xml");
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "nobody else can write into the folder"
-    )]
-    let write = fs::write(&file, &before);
-    write.map_err(|error| Stop::file("write", &file, plain(&error)))?;
+    let fixes = fix.then_some(match unsafe_fixes {
+        true => FixScope::SafeAndUnsafe,
+        false => FixScope::Safe,
+    });
     let mut check = LintArgs {
         host,
         selection,
@@ -59,14 +62,39 @@ pub(crate) fn run(args: EditArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exi
         virsh: Some(virsh.clone()),
         ..LintArgs::default()
     };
+    let mut exit = Exit::Clean;
+    for name in &names {
+        exit = exit.max(edit(name, fixes, &virsh, &mut check, io, colors)?);
+    }
+    Ok(exit)
+}
+
+/// Edits one guest, by its fixes or by the editor.
+fn edit(
+    name: &str,
+    fixes: Option<FixScope>,
+    virsh: &Virsh,
+    check: &mut LintArgs,
+    io: &mut Io<'_>,
+    colors: Colors,
+) -> Result<Exit, Stop> {
+    let before = virsh.whole_definition(name).map_err(failed)?;
+    // Only the user may read it: a definition may have passwords.
+    let private = fs::Permissions::from_mode(0o700);
+    let make = || tempfile::Builder::new().permissions(private).tempdir();
+    let folder = interrupt::create(make, TempDir::path)
+        .map_err(|error| Stop::file("create a folder in", &std::env::temp_dir(), plain(&error)))?;
+    let file = folder.path().join("domain.xml");
+    write(&file, &before)?;
     let guest = Guest {
-        name: &name,
-        before,
+        name,
+        before: &before,
         file: &file,
+        fixes,
     };
-    let ended = guest.edit(&virsh, &mut check, io, colors);
-    let is_edited = bounded::regular(&file, MAX_BYTES).is_ok_and(|now| now != guest.before);
-    let name = line(&name);
+    let ended = guest.edit(virsh, check, io, colors);
+    let is_edited = bounded::regular(&file, MAX_BYTES).is_ok_and(|now| now != before);
+    let name = line(name);
     match ended {
         Ok(End::Unchanged) => {
             io.say(&format!("{name} was not changed\n"));
@@ -114,11 +142,55 @@ enum End {
 /// A guest, and the file with its definition.
 struct Guest<'a> {
     name: &'a str,
-    before: Vec<u8>,
+    before: &'a [u8],
     file: &'a Path,
+    /// What makes the first change, if it is not the editor.
+    fixes: Option<FixScope>,
 }
 
 impl Guest<'_> {
+    /// The text as an input of lint.
+    fn given(&self, text: &[u8]) -> Vec<(PathBuf, Vec<u8>)> {
+        vec![(NotAFile::domain(self.name), text.to_owned())]
+    }
+
+    /// Writes the text with its fixes into the file, and shows the difference.
+    fn apply_fixes(
+        &self,
+        scope: FixScope,
+        check: &mut LintArgs,
+        io: &mut Io<'_>,
+        colors: Colors,
+    ) -> Result<(), Stop> {
+        let (mut fixed, mut said) = (Vec::new(), Vec::new());
+        let mut texts = Io {
+            stdin: &mut std::io::empty(),
+            stdout: &mut fixed,
+            stderr: &mut said,
+            ..*io
+        };
+        check.given = self.given(self.before);
+        (check.fix, check.unsafe_fixes) = (true, scope == FixScope::SafeAndUnsafe);
+        let exit = lint::run(check, &mut texts, colors);
+        (check.fix, check.unsafe_fixes) = (false, false);
+        if exit? == Exit::CouldNot {
+            io.say(&String::from_utf8_lossy(&said));
+            let what = format!("the fixes of {} could not be made", self.name);
+            return Err(Stop::new(what).help("`vmdisk edit NAME` starts the editor"));
+        }
+        if fixed == self.before {
+            return Ok(());
+        }
+        let text = |bytes| String::from_utf8_lossy(bytes);
+        let label = NotAFile::domain(self.name);
+        deliver(
+            io,
+            None,
+            &unified(&label, &text(self.before), &text(&fixed)),
+        )?;
+        write(self.file, &fixed)
+    }
+
     /// Lets the user edit the file until libvirt takes it, or the user gives up.
     fn edit(
         &self,
@@ -127,37 +199,46 @@ impl Guest<'_> {
         io: &mut Io<'_>,
         colors: Colors,
     ) -> Result<End, Stop> {
-        let Guest { name, before, file } = self;
+        let Guest {
+            name,
+            before,
+            file,
+            fixes: mut fixes_first,
+        } = *self;
         let definition = || virsh.whole_definition(name).map_err(failed);
-        let mut lint = |text: &[u8], io: &mut Io<'_>| {
-            check.given = vec![(format!("<domain {name}>").into(), text.to_owned())];
+        let lint = |check: &mut LintArgs, text: &[u8], io: &mut Io<'_>| {
+            check.given = self.given(text);
             lint::run(check, io, colors)
         };
         // Whatever is found, it can be edited.
-        let _ = lint(before, io)?;
+        let _ = lint(check, before, io)?;
         let mut answer = Answer::Edit;
         loop {
             if answer == Answer::Edit {
-                start_editor(file)?;
+                match fixes_first.take() {
+                    Some(scope) => self.apply_fixes(scope, check, io, colors)?,
+                    None => start_editor(file)?,
+                }
                 let after = bounded::regular(file, MAX_BYTES);
                 let after = after.map_err(|error| Stop::file("read", file, plain(&error)))?;
-                if after == *before {
+                if after == before {
                     return Ok(End::Unchanged);
                 }
-                let _ = lint(&after, io)?;
+                let _ = lint(check, &after, io)?;
             }
-            answer = ask(name, io)?;
+            let question = format!("define {}? [y]es, [e]dit again, [n]o: ", line(name));
+            answer = ask(&question, &ANSWERS, io)?.unwrap_or(Answer::Leave);
             match answer {
                 Answer::Edit => {}
                 Answer::Leave => return Ok(End::NotDefined),
                 Answer::Define => {
-                    if definition()? != *before {
+                    if definition()? != before {
                         return Err(Stop::new(format!("{name} was changed by somebody else"))
                             .help("run `vmdisk edit` again, and repeat your changes"));
                     }
                     match virsh.define(file) {
                         // A guest with another name and UUID is another guest.
-                        Ok(()) if definition().is_ok_and(|now| now == *before) => {
+                        Ok(()) if definition().is_ok_and(|now| now == before) => {
                             return Ok(End::AsBefore);
                         }
                         Ok(()) => return Ok(End::Defined),
@@ -167,6 +248,16 @@ impl Guest<'_> {
             }
         }
     }
+}
+
+/// Writes a file of the private folder.
+fn write(file: &Path, text: &[u8]) -> Result<(), Stop> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "nobody else can write into the folder"
+    )]
+    let written = fs::write(file, text);
+    written.map_err(|error| Stop::file("write", file, plain(&error)))
 }
 
 fn failed(error: VirshError) -> Stop {
@@ -202,46 +293,4 @@ fn start_editor(file: &Path) -> Result<(), Stop> {
         Ok(status) => Err(fail(format!("failed: {status}"))),
         Err(error) => Err(fail(format!("could not be started: {}", plain(&error)))),
     }
-}
-
-/// Asks until there is an answer; the end of the input is a no.
-fn ask(name: &str, io: &mut Io<'_>) -> Result<Answer, Stop> {
-    loop {
-        io.say(&format!(
-            "define {}? [y]es, [e]dit again, [n]o: ",
-            line(name)
-        ));
-        let Some(said) = read_line(io.stdin)? else {
-            io.say("\n");
-            return Ok(Answer::Leave);
-        };
-        match said.trim() {
-            "y" | "yes" => return Ok(Answer::Define),
-            "e" | "edit" => return Ok(Answer::Edit),
-            "n" | "no" => return Ok(Answer::Leave),
-            _ => {}
-        }
-    }
-}
-
-/// A line without its end; `None` at the end of the input.
-fn read_line(stdin: &mut dyn Read) -> Result<Option<String>, Stop> {
-    /// Longer lines are not answers.
-    const MAX: usize = 1024;
-    let mut bytes = Vec::new();
-    let mut byte = [0];
-    while bytes.len() < MAX {
-        match stdin.read(&mut byte) {
-            Ok(0) if bytes.is_empty() => return Ok(None),
-            Ok(0) => break,
-            Ok(_) if byte == *b"\n" => break,
-            Ok(_) => bytes.push(byte[0]),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => {
-                let why = plain(&error);
-                return Err(Stop::new(format!("could not read standard input: {why}")));
-            }
-        }
-    }
-    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }

@@ -1,21 +1,21 @@
-//! `vmdisk explain` and `vmdisk rules`.
+//! `vmdisk explain`.
 
 mod formatted;
-mod pager;
 mod search;
 
 use std::fmt::Write;
 
 use serde::Serialize;
-use vmdisk::rules::RULES;
+use vmdisk::rules::{RULES, named};
 use vmdisk::{Applicability, Rule};
 
-use crate::args::{ExplainArgs, PageFormat, RulesArgs, TextFormat};
+use crate::args::{ExplainArgs, PageFormat};
 use crate::exit::Exit;
 use crate::io::Io;
 use crate::output::{deliver_exact, pretty_json};
-use crate::parsers::rules_of;
+use crate::pager;
 use crate::stop::Stop;
+use crate::table::table;
 use search::Page;
 
 /// A rule for programs.
@@ -54,6 +54,9 @@ fn data(rule: &'static Rule) -> RuleData {
 
 /// Shows the page of a rule, or the page that fits the words best.
 pub(crate) fn explain(args: &ExplainArgs, has_color: bool, io: &mut Io<'_>) -> Result<Exit, Stop> {
+    if args.list {
+        return list(args, io);
+    }
     let words = args.words.join(" ");
     let named = vmdisk::rules::find(&words).map(Page::Rule);
     let (page, others) = match named.or_else(|| search::topic(&words)) {
@@ -66,10 +69,8 @@ pub(crate) fn explain(args: &ExplainArgs, has_color: bool, io: &mut Io<'_>) -> R
                 .stdout_width
                 .map(|width| width.clamp(MIN_WIDTH, MAX_WIDTH));
             let text = formatted::formatted(&with_others(page, &others), has_color, width);
-            if width.is_some() && pager::show(&text) {
-                return Ok(Exit::Clean);
-            }
-            text
+            pager::page(io, &text)?;
+            return Ok(Exit::Clean);
         }
         (PageFormat::Markdown, page) => with_others(page, &others),
         (PageFormat::Json, Some(Page::Rule(rule))) => pretty_json(&data(rule)),
@@ -84,12 +85,12 @@ pub(crate) fn explain(args: &ExplainArgs, has_color: bool, io: &mut Io<'_>) -> R
 
 /// A page in Markdown, followed by the names of others with the same words; only these, if no page fits.
 fn with_others(page: Option<Page>, others: &[Page]) -> String {
-    let mut text = match page {
-        Some(page) => page.markdown(),
-        None => "No page fits all of these words.\n".to_owned(),
+    let (mut text, heading) = match page {
+        Some(page) => (page.markdown(), "\n## Other pages with these words\n"),
+        None => (String::new(), "# The closest pages\n"),
     };
     if !others.is_empty() {
-        text.push_str("\n## Other pages with these words\n");
+        text.push_str(heading);
     }
     for other in others {
         let _ = match other.summary() {
@@ -104,7 +105,7 @@ fn with_others(page: Option<Page>, others: &[Page]) -> String {
 fn find(words: &str) -> Result<(Option<Page>, Vec<Page>), Stop> {
     // A name with a dash is one of a rule or group, and not words.
     let is_name = search::is_name(words);
-    let rules = rules_of(words);
+    let rules = named(words).unwrap_or_default();
     if is_name && !rules.is_empty() {
         let title = format!(
             "`{words}` selects {} rules, and each has a page",
@@ -121,7 +122,7 @@ fn find(words: &str) -> Result<(Option<Page>, Vec<Page>), Stop> {
     }
     if answer.pages.is_empty() {
         let stop = Stop::new(format!("no page has any of these words: {words}"));
-        return Err(stop.help("`vmdisk rules` lists all rules"));
+        return Err(stop.help("`vmdisk explain --list` lists all rules"));
     }
     let mut pages = answer.pages.into_iter();
     let opens = answer.fits && (!is_name || answer.is_phrase);
@@ -134,10 +135,10 @@ const MIN_WIDTH: usize = 40;
 const MAX_WIDTH: usize = 100;
 
 /// The most titles of other pages.
-const MAX_TITLES: usize = 6;
+const MAX_TITLES: usize = 5;
 
-/// Lists all rules.
-pub(crate) fn rules(args: &RulesArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
+/// Lists the rules that have all words.
+fn list(args: &ExplainArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
     let has_all = |rule: &&&'static Rule| {
         let text = [
             rule.name,
@@ -159,28 +160,23 @@ pub(crate) fn rules(args: &RulesArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
         );
     }
     let text = match args.format {
-        TextFormat::Text => table(&rules),
-        TextFormat::Json => pretty_json(&rules.iter().map(|rule| data(rule)).collect::<Vec<_>>()),
+        PageFormat::Text => {
+            let row = |rule: &&Rule| {
+                let (severity, group) = (rule.severity.as_str(), rule.group.as_str());
+                [rule.name, severity, group, rule.summary()]
+                    .map(str::to_owned)
+                    .to_vec()
+            };
+            let rows: Vec<Vec<String>> = rules.iter().map(row).collect();
+            let text = table(&rows, false, io.stdout_width);
+            pager::page(io, &text)?;
+            return Ok(Exit::Clean);
+        }
+        PageFormat::Markdown => {
+            return Err(Stop::new("a list has no Markdown").help("use --format text, or json"));
+        }
+        PageFormat::Json => pretty_json(&rules.iter().map(|rule| data(rule)).collect::<Vec<_>>()),
     };
     deliver_exact(io, None, &text)?;
     Ok(Exit::Clean)
-}
-
-fn table(rules: &[&Rule]) -> String {
-    let width = |of: fn(&Rule) -> usize| rules.iter().map(|rule| of(rule)).max().unwrap_or(0);
-    let name = width(|rule| rule.name.len());
-    let severity = width(|rule| rule.severity.as_str().len());
-    let group = width(|rule| rule.group.as_str().len());
-    let mut out = String::new();
-    for rule in rules {
-        let _ = writeln!(
-            out,
-            "{:name$}  {:severity$}  {:group$}  {}",
-            rule.name,
-            rule.severity.as_str(),
-            rule.group.as_str(),
-            rule.summary()
-        );
-    }
-    out
 }

@@ -14,11 +14,11 @@ mod advise;
 mod age;
 mod apply;
 mod args;
+mod ask;
 mod atomic;
 mod baseline;
 #[cfg_attr(not(feature = "bench"), path = "no_bench.rs")]
 mod bench;
-mod capabilities;
 mod capture;
 mod clock;
 mod color;
@@ -27,6 +27,7 @@ mod contents;
 mod convert;
 mod decide;
 mod deferred;
+mod draw;
 mod edit;
 mod exit;
 mod explain;
@@ -42,6 +43,7 @@ mod lint;
 #[cfg_attr(not(feature = "lsp"), path = "no_lsp.rs")]
 mod lsp;
 mod output;
+mod pager;
 mod parsers;
 mod pattern;
 mod qemu;
@@ -52,6 +54,7 @@ mod schema;
 mod shell;
 mod sources;
 mod stop;
+mod table;
 mod trace;
 mod usage;
 mod values;
@@ -60,16 +63,14 @@ use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
-use clap::Parser;
-
 pub use exit::Exit;
 pub use io::Io;
 #[cfg(feature = "schema")]
 pub use schema::generate_schemas;
 
-use args::{Cli, Command};
+use args::{Cli, Command, Printed};
 use color::Colors;
-use input::{bounded, watch};
+use input::watch;
 use stop::Stop;
 
 /// Runs the command on this process's arguments and streams.
@@ -119,7 +120,7 @@ fn shows_links() -> bool {
 /// Runs the command with these arguments, the first of which is the program's name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Exit {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let cli = match Cli::try_parse_from(&arguments) {
+    let cli = match Cli::read(&arguments) {
         Ok(cli) => cli,
         Err(error) => {
             let end = usage::end(error, &arguments, io);
@@ -136,21 +137,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Ex
 
 fn dispatch(command: Command, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
     match command {
-        Command::Lint(mut args) => {
-            if args.0.paths.is_empty() && !args.0.guests.has_any() {
-                args.0.paths.push(".".into());
-                let ended = lint::run(&args.0, io, colors);
-                if bounded::has_unread_pipe() {
-                    io.say("standard input was not read; `vmdisk lint -` reads it\n");
-                }
-                return ended;
-            }
-            lint::run(&args.0, io, colors)
-        }
+        Command::Lint(args) => lint::command(*args.0, io, colors),
         Command::Generate(args) => generate::run(&args.0, io, colors),
         Command::Apply(args) => {
             atomic::interrupt::is_handled_elsewhere();
-            apply::run(&args.0, io, colors)
+            apply::run(*args.0, io, colors)
         }
         Command::Convert(args) => convert::run(&args.0, io, colors),
         Command::Decide(args) => decide::run(&args.0, io, colors),
@@ -158,21 +149,19 @@ fn dispatch(command: Command, io: &mut Io<'_>, colors: Colors) -> Result<Exit, S
         Command::Trace(args) => trace::run(&args.0, io, colors),
         Command::Facts(args) => facts::run(&args.0, io, colors),
         Command::Capture(args) => capture::run(*args.0, io),
-        Command::Capabilities(args) => capabilities::run(&args.0, io),
         Command::Bench(args) => {
             atomic::interrupt::is_handled_elsewhere();
             bench::run(&args.0, io, colors)
         }
-        Command::Config(args) => config::run(&args.0, io),
         Command::Hook(args) => hook::run(&args.0, io),
-        Command::Baseline(args) => lint::baselines::run(*args.0, io, colors),
         Command::Lsp(args) => lsp::run(&args.0, io, colors),
         Command::Edit(args) => edit::run(*args.0, io, colors),
         Command::Explain(args) => explain::explain(&args.0, colors.stdout, io),
-        Command::Rules(args) => explain::rules(&args.0, io),
-        Command::Schema(args) => schema::run(&args.0, io),
-        Command::Completions(args) => shell::completions(&args.0, io),
-        Command::Man(args) => shell::man(&args.0, io),
+        Command::Print(args) => match &args.0.what {
+            Printed::Schema(args) => schema::run(args, io),
+            Printed::Completions(args) => shell::completions(args, io),
+            Printed::Man(args) => shell::man(args, io),
+        },
     }
 }
 

@@ -5,10 +5,7 @@ use std::str::FromStr;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use vmdisk::Severity;
-use vmdisk::rules::{Group, RULES};
-
-/// The word that selects every rule.
-pub(crate) const ALL: &str = "all";
+use vmdisk::rules::{ALL, Group, RULES, named};
 
 /// A parser of one word, with the words that a shell completes.
 #[derive(Clone)]
@@ -84,32 +81,16 @@ fn rule_name(name: &str) -> Result<String, String> {
     let known = RULES.iter().map(|rule| rule.name);
     Err(match vmdisk_source::nearest(name, known) {
         Some(near) => format!("there is no such rule; did you mean `{near}`?"),
-        None => "there is no such rule; `vmdisk rules` lists them".to_owned(),
+        None => "there is no such rule; `vmdisk explain --list` lists them".to_owned(),
     })
 }
 
 /// Returns a name of a rule or group, or suggests one.
-pub(crate) fn selector_name(name: &str) -> Result<String, String> {
-    if !rules_of(name).is_empty() {
-        return Ok(name.to_owned());
+fn selector_name(name: &str) -> Result<String, String> {
+    match named(name) {
+        Ok(_) => Ok(name.to_owned()),
+        Err(error) => Err(error.to_string()),
     }
-    let groups = Group::ALL.iter().map(|group| group.as_str());
-    let known = groups
-        .chain([ALL])
-        .chain(RULES.iter().map(|rule| rule.name));
-    Err(match vmdisk_source::nearest(name, known) {
-        Some(near) => format!("there is no such rule or group; did you mean `{near}`?"),
-        None => "there is no such rule or group; `vmdisk rules` lists them".to_owned(),
-    })
-}
-
-/// The names of the rules that a selector selects.
-pub(crate) fn rules_of(selector: &str) -> Vec<&'static str> {
-    let is_meant = |rule: &&&vmdisk::Rule| {
-        selector == ALL || rule.name == selector || rule.group.as_str() == selector
-    };
-    let rules = RULES.iter().filter(is_meant);
-    rules.map(|rule| rule.name).collect()
 }
 
 /// A number from 1 on.
@@ -147,9 +128,9 @@ mod tests {
 
     #[test]
     fn a_selector_is_a_rule_a_group_or_all() {
-        assert_eq!(rules_of("cache-unsafe"), ["cache-unsafe"]);
-        assert!(rules_of("data-safety").contains(&"cache-unsafe"));
-        assert_eq!(rules_of("all").len(), RULES.len());
+        assert_eq!(named("cache-unsafe"), Ok(vec!["cache-unsafe"]));
+        assert!(named("data-safety").unwrap().contains(&"cache-unsafe"));
+        assert_eq!(named(ALL).unwrap().len(), RULES.len());
         assert_eq!(
             selector_name("data-safty"),
             Err("there is no such rule or group; did you mean `data-safety`?".to_owned())

@@ -33,7 +33,7 @@ pub(crate) fn ask_program(program: &Path) -> Result<Introspection, Stop> {
             program.display(),
             in_words(&error)
         ))
-        .help("name a qemu-system program, or a recording from `vmdisk capabilities --format recording`")
+        .help("name a qemu-system program, or a recording from `vmdisk facts qemu --format recording`")
     })
 }
 

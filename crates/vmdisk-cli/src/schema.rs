@@ -1,4 +1,4 @@
-//! `vmdisk schema`.
+//! `vmdisk print schema`.
 //!
 //! The schemas are files: `cargo xtask codegen` makes them from the types, so that the command has none of the code that
 //! does this.

@@ -1,4 +1,4 @@
-//! `vmdisk completions` and `vmdisk man`: files that a package installs with the binary.
+//! `vmdisk print completions` and `vmdisk print man`: files that a package installs with the binary.
 
 mod lists;
 

@@ -94,6 +94,7 @@ impl Sources {
             .fleet(fleets[settings.source].clone())
             .target(host.target())
             .policy(settings.policy)
+            .rules(settings.rules.clone())
             .ignored(settings.ignored.clone())
             .selection(settings.selection.clone())
     }

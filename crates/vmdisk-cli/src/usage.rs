@@ -69,7 +69,10 @@ const INSTEAD: &[(&[&str], &str)] = &[
         "use `vmdisk lint`",
     ),
     (&["fix"], "use `vmdisk lint --fix`"),
-    (&["rule"], "use `vmdisk rules`, or `vmdisk explain RULE`"),
+    (
+        &["rule"],
+        "use `vmdisk explain --list`, or `vmdisk explain RULE`",
+    ),
     (&["-f"], "use `--format FORMAT`"),
     (
         &["--watch", "-w"],
@@ -87,6 +90,26 @@ const INSTEAD: &[(&[&str], &str)] = &[
     ),
 ];
 
+/// Former names of commands, each with what to write now.
+const FORMER: &[(&str, &str)] = &[
+    ("rules", "`vmdisk explain --list` lists the rules"),
+    (
+        "baseline",
+        "`vmdisk lint --write-baseline` writes a baseline, and `vmdisk lint --prune-baseline` removes its stale entries",
+    ),
+    (
+        "config",
+        "`vmdisk lint --write-config` writes a vmdisk.toml",
+    ),
+    (
+        "capabilities",
+        "`vmdisk facts qemu` shows the features of a QEMU",
+    ),
+    ("schema", "use `vmdisk print schema`"),
+    ("completions", "use `vmdisk print completions`"),
+    ("man", "use `vmdisk print man`"),
+];
+
 /// What to write instead of a word that clap refuses.
 fn instead(error: &clap::Error) -> Option<&'static str> {
     let kinds = [
@@ -94,6 +117,11 @@ fn instead(error: &clap::Error) -> Option<&'static str> {
         ContextKind::InvalidValue,
         ContextKind::InvalidArg,
     ];
+    if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand)
+        && let Some((_, now)) = FORMER.iter().find(|(former, _)| former == word)
+    {
+        return Some(now);
+    }
     let mut words = kinds.into_iter().filter_map(|kind| match error.get(kind) {
         Some(ContextValue::String(word)) => Some(word.as_str()),
         _ => None,
@@ -112,15 +140,15 @@ const REQUIRED: &[(&str, &str)] = &[
     ),
     (
         "<RULE|WORDS>...",
-        "words of a message or a question, such as `vmdisk explain no space left`; `vmdisk rules` lists the rules",
+        "words of a message or a question, such as `vmdisk explain no space left`; `vmdisk explain --list` lists the rules",
     ),
     (
         "<SHELL>",
-        "such as `vmdisk completions bash`; `vmdisk completions --help` lists the shells",
+        "such as `vmdisk print completions bash`; `vmdisk print completions --help` lists the shells",
     ),
     (
         "<FORMAT>",
-        "such as `vmdisk schema facts`; `vmdisk schema --help` lists the formats",
+        "such as `vmdisk print schema facts`; `vmdisk print schema --help` lists the formats",
     ),
 ];
 
@@ -164,7 +192,7 @@ fn advise(error: &mut clap::Error) {
         tip
     } else if has_long_list {
         error.remove(ContextKind::ValidValue);
-        "`vmdisk rules` lists the rules and their groups".to_owned()
+        "`vmdisk explain --list` lists the rules and their groups".to_owned()
     } else if is_of_target && is_repeated {
         "join versions with commas: --target qemu=10.0,libvirt=11.3".to_owned()
     } else {

@@ -15,14 +15,19 @@ use crate::stop::Stop;
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ValueArgs {
     /// Value of a variable of a script, makefile, unit or template that its text does not set; may be repeated.
-    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = value)]
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = value, hide_short_help = true, help_heading = "Scripts and templates")]
     set: Vec<(String, String)>,
     /// Format of the images without a format, or of the image of the disk with this target or device id; may be repeated.
-    #[arg(long = "disk-format", value_name = "[DISK=]FORMAT", value_parser = disk_format)]
+    #[arg(long = "disk-format", value_name = "[DISK=]FORMAT", value_parser = disk_format, hide_short_help = true, help_heading = "Scripts and templates")]
     pub(crate) disk_formats: Vec<(Option<String>, Format)>,
     /// Directory of relative paths: where the command line or script is started, or the unknown directory that a script
     /// changes to. Without it, `convert --to spec`, `--facts` and `--live` take the directory of the file.
-    #[arg(long, value_name = "DIR")]
+    #[arg(
+        long,
+        value_name = "DIR",
+        hide_short_help = true,
+        help_heading = "Scripts and templates"
+    )]
     pub(crate) base: Option<PathBuf>,
 }
 

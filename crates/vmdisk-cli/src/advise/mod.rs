@@ -12,17 +12,15 @@ use vmdisk::facts::FactsNeeded;
 
 use crate::args::{AdviseArgs, AdviseForm, Durability, GenerateForm, TextFormat};
 use crate::color::Colors;
-use crate::config::absolute;
 use crate::exit::Exit;
 use crate::generate::explain;
+use crate::generate::virt_install;
 use crate::generate::write;
 use crate::host::Host;
+use crate::input::absolute::absolute;
 use crate::io::Io;
 use crate::output::{deliver, deliver_exact};
 use crate::stop::Stop;
-
-/// The directory in which libvirt creates images.
-const IMAGES: &str = "/var/lib/libvirt/images";
 
 /// Runs the command.
 pub(crate) fn run(args: &AdviseArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
@@ -45,6 +43,7 @@ pub(crate) fn run(args: &AdviseArgs, io: &mut Io<'_>, colors: Colors) -> Result<
     intent.wants = args.wants.iter().copied().collect();
     intent.is_scratch = args.durability == Durability::Scratch;
     intent.load = args.workload;
+    intent.os = args.os;
     intent.places = places;
     let options = host.options(&args.host);
     if args.host.live {
@@ -54,7 +53,10 @@ pub(crate) fn run(args: &AdviseArgs, io: &mut Io<'_>, colors: Colors) -> Result<
     let best = advice.fitting.first();
     let text = match (args.to, best) {
         (None, _) if args.format == TextFormat::Json => json::write(&advice),
-        (None, _) => text::write(&advice, args.workload),
+        (None, _) => {
+            let width = io.stdout_width.filter(|_| args.output.is_none());
+            text::write(&advice, args.workload, &args.wants, width)
+        }
         (Some(_), None) => text::left_out(&advice),
         (Some(AdviseForm::Spec), Some(best)) => whole_disk::comment(best) + &best.spec.to_yaml(),
         (Some(AdviseForm::DiskXml), Some(best)) => {
@@ -63,6 +65,14 @@ pub(crate) fn run(args: &AdviseArgs, io: &mut Io<'_>, colors: Colors) -> Result<
         (Some(AdviseForm::Script), Some(best)) => {
             let script = write::creation(&best.plan, &options.target, GenerateForm::Script)?;
             script + &whole_disk::check(best)
+        }
+        (Some(AdviseForm::VirtInstall), Some(best)) => {
+            let written = virt_install::write(&best.spec, &best.plan)?;
+            written
+                .warnings
+                .iter()
+                .for_each(|it| io.say(&format!("{}\n", it.render(colors.stderr))));
+            written.text
         }
         (Some(AdviseForm::BenchPlan), Some(_)) => {
             bench_plan::write(&advice, args.workload, args.size).map_err(Stop::new)?
@@ -102,30 +112,14 @@ fn whole_place(place: &str) -> String {
     }
 }
 
-/// The places of the intent, or the usual ones: libvirt's directory, and the disks and volumes with a name.
+/// The places of the intent, or those of the host: a group, a pool or a dataset has no path.
 fn wanted_facts(places: &[String]) -> FactsNeeded {
-    let mut needed = FactsNeeded::default();
-    let paths = places.iter().filter(|place| place.starts_with('/'));
-    needed.paths.extend(paths.cloned());
-    let is_other = places.iter().any(|place| !place.starts_with('/'));
-    if places.is_empty() {
-        needed.paths.insert(IMAGES.to_owned());
-        needed.paths.extend(names_in("/dev/disk/by-id"));
+    let (paths, others): (Vec<_>, Vec<_>) = places.iter().partition(|it| it.starts_with('/'));
+    FactsNeeded {
+        paths: paths.into_iter().cloned().collect(),
+        places: places.is_empty() || !others.is_empty(),
+        ..FactsNeeded::default()
     }
-    if places.is_empty() || is_other {
-        needed.paths.extend(names_in("/dev/mapper"));
-    }
-    needed
-}
-
-fn names_in(directory: &str) -> Vec<String> {
-    let entries = std::fs::read_dir(Path::new(directory))
-        .into_iter()
-        .flatten();
-    let paths = entries.flatten().map(|entry| entry.path());
-    paths
-        .filter_map(|path| path.to_str().map(str::to_owned))
-        .collect()
 }
 
 #[cfg(test)]

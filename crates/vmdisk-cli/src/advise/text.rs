@@ -1,5 +1,6 @@
 //! Advice for people: the recommendation with its reasons, what would change it, and a table of everything that fits.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use vmdisk::advise::{Alternative, DiskLoad, Mechanism, StorageAdvice, StorageCandidate, Want};
@@ -9,16 +10,29 @@ use vmdisk::{Diagnostic, Severity};
 
 use super::whole_disk;
 use crate::sanitize::line;
+use crate::table::table;
 
 /// The advice as text.
-pub(super) fn write(advice: &StorageAdvice, load: DiskLoad) -> String {
-    let mut out = String::new();
+pub(super) fn write(
+    advice: &StorageAdvice,
+    load: DiskLoad,
+    wants: &[Want],
+    width: Option<usize>,
+) -> String {
+    let mut out = compared(advice);
     match advice.fitting.first() {
-        Some(best) => recommended(&mut out, best, &advice.reasons[0]),
+        Some(best) => recommended(&mut out, best, &advice.reasons[0], wants),
         None => out.push_str("nothing fits\n"),
     }
-    if let Some(second) = advice.fitting.get(1) {
-        let (form, place, why) = (second.form, line(&second.place), &advice.reasons[1]);
+    let second = advice.reasons.get(1).map(|why| (1, why));
+    let second = advice
+        .other_place
+        .as_ref()
+        .map(|(nth, why)| (*nth, why))
+        .or(second);
+    if let Some((nth, why)) = second {
+        let second = &advice.fitting[nth];
+        let (form, place) = (second.form, line(&second.place));
         let _ = writeln!(
             out,
             "second best: {form} in {place}; for the first one: {why}"
@@ -39,14 +53,43 @@ pub(super) fn write(advice: &StorageAdvice, load: DiskLoad) -> String {
     }
     if !advice.fitting.is_empty() {
         out.push('\n');
-        table(&mut out, &advice.fitting, load);
+        compare(&mut out, &advice.fitting, load, width);
     }
     out + &left_out(advice)
 }
 
-fn recommended(out: &mut String, best: &StorageCandidate, why: &str) {
+/// Places that the first line names.
+const MAX_COMPARED: usize = 6;
+
+/// Where the advice looked.
+fn compared(advice: &StorageAdvice) -> String {
+    let fitting = advice.fitting.iter().map(|it| it.place.as_str());
+    let excluded = advice.excluded.iter().map(|it| it.place.as_str());
+    let mut seen = BTreeSet::new();
+    let places = fitting.chain(excluded).filter(|place| seen.insert(*place));
+    let places: Vec<_> = places.map(line).collect();
+    let more = match places.len().saturating_sub(MAX_COMPARED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let first = &places[..places.len().min(MAX_COMPARED)];
+    format!("compared: {}{more}\n", first.join(", "))
+}
+
+fn recommended(out: &mut String, best: &StorageCandidate, why: &str, wants: &[Want]) {
     let (form, place, kind) = (best.form, line(&best.place), line(&best.kind));
-    let _ = writeln!(out, "recommended: {form} in {place} ({kind})\n  why: {why}");
+    let mut wanted = best.gives.iter().filter(|(want, _)| wants.contains(want));
+    let is_unknown = wanted.any(|(_, it)| matches!(it, Mechanism::Unknown(_)));
+    let has_error = best
+        .findings
+        .iter()
+        .any(|it| it.severity == Severity::Error);
+    let head = match (has_error, is_unknown) {
+        (true, _) => "the best of what fits, but only after its error is ended",
+        (false, true) => "may fit, which the facts do not decide",
+        (false, false) => "recommended",
+    };
+    let _ = writeln!(out, "{head}: {form} in {place} ({kind})\n  why: {why}");
     let _ = writeln!(out, "  flushed data after a crash: {}", best.loss.flushed);
     for (want, mechanism) in &best.gives {
         let (word, text) = (mechanism.word(), line(mechanism.text()));
@@ -95,7 +138,12 @@ fn recommended(out: &mut String, best: &StorageCandidate, why: &str) {
 }
 
 /// A row for each candidate, in aligned columns.
-fn table(out: &mut String, candidates: &[StorageCandidate], load: DiskLoad) {
+fn compare(
+    out: &mut String,
+    candidates: &[StorageCandidate],
+    load: DiskLoad,
+    width: Option<usize>,
+) {
     let quantity = match load {
         DiskLoad::Database => Quantity::Flush,
         DiskLoad::Sequential => Quantity::SequentialWrite,
@@ -136,15 +184,7 @@ fn table(out: &mut String, candidates: &[StorageCandidate], load: DiskLoad) {
         row
     });
     let rows: Vec<Vec<String>> = std::iter::once(heads.collect()).chain(rows).collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
-    let widths: Vec<usize> = (0..rows[0].len()).filter_map(width).collect();
-    for row in &rows {
-        let cells = row.iter().zip(&widths);
-        let cells: Vec<String> = cells
-            .map(|(cell, width)| format!("{cell:width$}"))
-            .collect();
-        let _ = writeln!(out, "{}", cells.join("  ").trim_end());
-    }
+    out.push_str(&table(&rows, true, width));
 }
 
 /// Everything that does not fit, with the deciding fact.

@@ -7,12 +7,14 @@ pub(super) enum Failure {
     Refused(String),
     /// Its command failed, or a signal stopped it.
     Failed(String),
+    /// What libvirt has now is not known, so that what was made stays.
+    Unsettled(String),
 }
 
 impl Failure {
     pub(super) fn into_text(self) -> String {
         match self {
-            Failure::Refused(why) | Failure::Failed(why) => why,
+            Failure::Refused(why) | Failure::Failed(why) | Failure::Unsettled(why) => why,
         }
     }
 }

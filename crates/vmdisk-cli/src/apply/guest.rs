@@ -1,6 +1,7 @@
 //! The guest of libvirt that is defined on the storage.
 
-use roxmltree::{Document, Node};
+use roxmltree::Node;
+use vmdisk::Document;
 use vmdisk::model::Domain;
 use vmdisk::plan::{Difference, Spec};
 
@@ -10,7 +11,7 @@ use crate::sanitize;
 /// A guest of libvirt that a run asked for.
 pub(super) enum Existing {
     Missing,
-    There(Box<vmdisk::Document>),
+    There(Box<Document>),
     /// libvirt does not say.
     Unknown(String),
 }
@@ -18,7 +19,9 @@ pub(super) enum Existing {
 /// The guest as it is defined, or as it runs.
 pub(super) fn existing(name: &str, is_inactive: bool) -> Existing {
     let mut argv = vec!["virsh", "dumpxml"];
-    argv.extend(is_inactive.then_some("--inactive"));
+    // A new definition needs its passwords.
+    let of_definition = ["--inactive", "--security-info"];
+    argv.extend(of_definition.into_iter().filter(|_| is_inactive));
     argv.extend(["--", name]);
     let argv: Vec<String> = argv.into_iter().map(str::to_owned).collect();
     let answer = match program::ask(&argv) {
@@ -39,49 +42,18 @@ pub(super) fn existing(name: &str, is_inactive: bool) -> Existing {
     }
 }
 
-/// The state of the guest of a plan in the words of the report, and why it is no reason to go on.
-pub(super) fn state(spec: &Spec, name: &str, planned: &str) -> (&'static str, Option<String>) {
-    let existing = match existing(name, true) {
-        Existing::Missing => return ("planned", None),
-        Existing::Unknown(why) => {
-            return (
-                "unknown",
-                Some(format!(
-                    "whether the guest {name} exists is not known: {why}"
-                )),
-            );
-        }
-        Existing::There(existing) => existing,
-    };
-    let mut differences = match vmdisk::read(planned) {
-        Ok(planned) => spec.differences(planned.domain(), existing.domain()),
-        Err(failure) => return ("unknown", Some(failure.message)),
-    };
-    match missing_devices(planned, &existing.text) {
-        Ok(missing) => differences.extend(missing),
-        Err(why) => {
-            let why = format!("the devices of the guest {name} cannot be compared: {why}");
-            return ("unknown", Some(why));
-        }
-    }
-    if differences.is_empty() {
-        return ("already-done", None);
-    }
-    let differences = differences.iter().map(|it| {
+/// Differences, one a line.
+pub(super) fn lines(differences: &[&Difference]) -> String {
+    let line = |it: &&Difference| {
         let Difference {
+            disk: _, // in the key
             key,
             planned,
             existing,
         } = it;
         format!("\n{key} is {existing}, and the plan has {planned}")
-    });
-    let differences: String = differences.collect();
-    (
-        "differs",
-        Some(format!(
-            "the guest {name} exists and differs from the plan:{differences}"
-        )),
-    )
+    };
+    differences.iter().map(line).collect()
 }
 
 /// What a guest lacks to be reached, if its spec does not say that it lacks it.
@@ -103,14 +75,19 @@ pub(super) fn lacks(spec: &Spec, name: &str) -> String {
 }
 
 /// The planned devices beside the disks that a guest lacks: libvirt adds attributes and elements to those that it has.
-fn missing_devices(planned: &str, existing: &str) -> Result<Vec<Difference>, roxmltree::Error> {
-    let (planned, existing) = (Document::parse(planned)?, Document::parse(existing)?);
+pub(super) fn missing_devices(
+    planned: &str,
+    existing: &str,
+) -> Result<Vec<Difference>, roxmltree::Error> {
+    let parsed = roxmltree::Document::parse;
+    let (planned, existing) = (parsed(planned)?, parsed(existing)?);
     let (planned, existing) = (devices(&planned), devices(&existing));
     let is_model =
         |it: &Node<'_, '_>| ["disk", "controller"].map(|name| it.has_tag_name(name)) == [false; 2];
     let others = planned.filter(Node::is_element).filter(is_model);
     let is_missing = |it: &Node<'_, '_>| !existing.clone().any(|other| has_all_of(other, *it));
     let missing = others.filter(is_missing).map(|it| Difference {
+        disk: None,
         key: format!("the device `{}`", it.tag_name().name()),
         planned: it.document().input_text()[it.range()]
             .split_whitespace()
@@ -122,7 +99,7 @@ fn missing_devices(planned: &str, existing: &str) -> Result<Vec<Difference>, rox
 }
 
 fn devices<'a, 'input>(
-    document: &'a Document<'input>,
+    document: &'a roxmltree::Document<'input>,
 ) -> impl Iterator<Item = Node<'a, 'input>> + Clone {
     let all = document.root_element().children();
     all.filter(|it| it.has_tag_name("devices"))
@@ -141,17 +118,21 @@ fn has_all_of(one: Node<'_, '_>, other: Node<'_, '_>) -> bool {
         && elements.all(|it| one.children().any(|own| has_all_of(own, it)))
 }
 
+/// True if the guest of libvirt runs.
+pub(super) fn is_running(name: &str) -> bool {
+    program::output(&["virsh", "domstate", "--", name])
+        .is_some_and(|state| !["shut off", "crashed", ""].contains(&state.trim()))
+}
+
 /// True if the guest runs, and has a file open.
 pub(super) fn runs_with(name: &str, path: &str) -> bool {
-    let is_running = program::output(&["virsh", "domstate", "--", name])
-        .is_some_and(|state| !["shut off", "crashed", ""].contains(&state.trim()));
     let has = |domain: &Domain| {
         let images = domain.disks.iter().filter_map(|disk| disk.backend.image());
         images
             .flat_map(|image| image.chain())
             .any(|image| image.host_path() == Some(path))
     };
-    is_running
+    is_running(name)
         && matches!(existing(name, false), Existing::There(document) if has(document.domain()))
 }
 

@@ -1,5 +1,8 @@
 //! `vmdisk apply`: makes the storage of a spec, and defines its guest.
 
+mod change;
+mod comparison;
+mod copies;
 mod devices;
 mod failure;
 mod guest;
@@ -8,106 +11,295 @@ mod place;
 mod program;
 mod run;
 mod state;
+mod text;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use vmdisk::plan::{Plan, Step};
-use vmdisk::{Host, LintOptions, facts_needed, lint, write};
+use clap::ValueEnum as _;
+use vmdisk::model::{Bytes, Domain};
+use vmdisk::plan::{
+    ChangeKind, ChangePlan, Condition, Plan, PlannedChange, PresentState, Step, StepKind,
+    StorageCopy,
+};
+use vmdisk::{Document, Host, LintOptions, facts_needed, lint, write};
 use vmdisk_collect::{Request, collect};
 
-use crate::args::{ApplyArgs, GenerateForm, TextFormat};
+use crate::args::{ApplyArgs, ChangeArg, GenerateForm, TextFormat};
+use crate::ask::{ask, is_somebody_there};
 use crate::color::Colors;
 use crate::exit::Exit;
-use crate::generate;
+use crate::generate::{self, into::noted_os};
 use crate::io::Io;
-use crate::output::deliver;
 use crate::sanitize;
 use crate::stop::Stop;
+use change::Definition;
+use comparison::{Compared, Comparison};
 use failure::Failure;
-use json::{Envelope, Guest};
+use json::{ChangeJson, DifferenceJson, Envelope, Guest};
 use run::Run;
 use state::State;
 
-/// Runs the command.
-pub(crate) fn run(args: &ApplyArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
+/// Runs the command. Changes of what is there need a consent: an option, or a yes on a terminal after they were shown.
+pub(crate) fn run(mut args: ApplyArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
+    let (exit, offered) = once(&args, io, colors)?;
+    let is_offer = args.format == TextFormat::Text && !args.dry_run && !offered.is_empty();
+    if !is_offer || !is_somebody_there() {
+        return Ok(exit);
+    }
+    let answers = [("yes", true), ("no", false)];
+    if ask("make these changes? [y]es, [n]o: ", &answers, io)? != Some(true) {
+        return Ok(exit);
+    }
+    // Whatever happened meanwhile is seen: everything is compared again.
+    args.change = offered;
+    Ok(once(&args, io, colors)?.0)
+}
+
+/// Runs the command with the consent of its options, and returns the kinds of changes that a wider one would allow.
+fn once(args: &ApplyArgs, io: &mut Io<'_>, colors: Colors) -> Result<(Exit, Vec<ChangeArg>), Stop> {
     let form = match args.define {
         true => GenerateForm::LibvirtXml,
         false => GenerateForm::Script,
     };
-    let (spec, plan, xml) = match generate::make(&args.plan, form, io, colors)? {
+    let refuse = |stop: &Stop, io: &mut Io<'_>| {
+        crate::complain(stop, io, colors.stderr);
+        Ok((Exit::Findings, Vec::new()))
+    };
+    let made = match generate::make(&args.plan, form, io, colors)? {
         Ok(made) => made,
         // A finding, or a request that cannot be met.
-        Err(stop) => {
-            crate::complain(&stop, io, colors.stderr);
-            return Ok(Exit::Findings);
-        }
+        Err(stop) => return refuse(&stop, io),
     };
-    let mut report = Envelope::of(&plan);
+    let (spec, plan) = (made.spec(), &made.plan);
+    let mut report = Envelope::of(plan);
     if !args.plan.host.live {
         report
             .reasons
-            .extend(written_below(&plan, &args.plan.ignore));
+            .extend(written_below(plan, &args.plan.ignore));
     }
-    let name = plan.domain.name.as_deref();
+    let name = plan.domain.name.as_deref().unwrap_or_default();
+    let states = states_of(plan);
+    let guest = args.define.then(|| Comparison::of(name, &made.text));
+    let document = guest.as_ref().and_then(Comparison::existing);
+    let changes = match made.changes(&present(plan, &states, document)) {
+        Ok(changes) => changes,
+        Err(stop) => return refuse(&stop, io),
+    };
+    let is_asked = |kind: ChangeKind| args.change.iter().any(|it| it.kind() == kind);
+    say_states(&states, !args.change.is_empty(), &mut report);
+    let of_kind = changes.changes.iter().filter(|it| is_asked(it.kind));
+    let asked: Vec<&PlannedChange> = of_kind.collect();
+    let existing = document.map(Document::domain);
+    say_changes(&changes, &asked, (plan, existing), &mut report);
+    let compared = match &guest {
+        Some(guest) => guest.compare(spec, plan, (&changes, &asked), args.change.is_empty()),
+        None => Compared::default(),
+    };
+    if compared.state == Some("planned") {
+        io.say(&guest::lacks(spec, name));
+    }
+    report.guest = compared.state.map(|state| Guest {
+        name: name.to_owned(),
+        state,
+    });
+    report.reasons.extend(compared.reasons);
+    let staying = compared.staying.iter();
+    report.unchanged = staying.map(|it| DifferenceJson::of(it)).collect();
+    if let Some(Definition { before, after, .. }) = &compared.definition {
+        let warnings = match made.added_findings(before, after) {
+            Ok(warnings) => warnings,
+            Err(stop) => return refuse(&stop, io),
+        };
+        for warning in warnings {
+            io.say(&format!("{}\n", warning.render(colors.stderr)));
+        }
+    }
+    let is_complete = compared.staying.is_empty() && asked.len() == changes.changes.len();
+    let work = Work {
+        todo: missing_steps(plan, &states, (&changes, &asked)),
+        new_guest: (compared.state == Some("planned")).then_some(made.text.as_str()),
+        asked,
+        steps: &plan.steps,
+        definition: compared.definition,
+    };
+    report.reasons.extend(work.obstacles());
+    let offered = match report.reasons.is_empty() || !args.change.is_empty() {
+        true => Vec::new(),
+        false => offered(&changes),
+    };
+    report.reasons.extend(allowing(&offered));
+    let exit = conclude(&work, args, is_complete, &mut report, io);
+    text::finish(args.format, &report, io)?;
+    Ok((exit, offered))
+}
+
+/// Refuses, or does what there is to do.
+fn conclude(
+    work: &Work<'_>,
+    args: &ApplyArgs,
+    is_complete: bool,
+    report: &mut Envelope,
+    io: &mut Io<'_>,
+) -> Exit {
+    if !report.reasons.is_empty() {
+        report.result = Some("refused");
+        return Exit::Findings;
+    }
+    let end = match is_complete {
+        true => "nothing-to-do",
+        false => "incomplete",
+    };
+    if work.is_empty() {
+        report.result = Some(end);
+    } else if !args.dry_run {
+        let exit = apply(work, args.trust_directory, report, io);
+        if exit != Exit::Clean || is_complete {
+            return exit;
+        }
+        report.result = Some(end);
+    }
+    Exit::clean_if(is_complete)
+}
+
+/// The kinds of the changes that can be made.
+fn offered(changes: &ChangePlan) -> Vec<ChangeArg> {
+    let possible = |kind: ChangeKind| {
+        let mut changes = changes.changes.iter();
+        changes.any(|it| it.refusal.is_none() && it.kind == kind)
+    };
+    let all = ChangeArg::value_variants().iter().copied();
+    all.filter(|it| possible(it.kind())).collect()
+}
+
+/// The option that allows these kinds.
+fn allowing(kinds: &[ChangeArg]) -> Option<String> {
+    let mut kinds: Vec<&str> = kinds.iter().map(|it| it.kind().word()).collect();
+    kinds.sort_unstable();
+    let kinds = kinds.join(",");
+    let said = || format!("`--change {kinds}` allows the changes that are listed");
+    (!kinds.is_empty()).then(said)
+}
+
+/// The steps of what is missing. The storage of a disk is made with its disk, and filled and compared before it gets its name;
+/// storage that is there already is only compared.
+fn missing_steps<'a>(
+    plan: &'a Plan,
+    states: &[State],
+    (changes, asked): (&ChangePlan, &[&'a PlannedChange]),
+) -> Vec<(usize, &'a Step)> {
+    let is_left = |step: &Step| {
+        let disk = plan.domain.disks.get(step.disk);
+        let mut left = changes.changes.iter().filter(|it| {
+            matches!(it.kind, ChangeKind::Add | ChangeKind::Move) && !asked.contains(it)
+        });
+        disk.is_some_and(|disk| left.any(|it| it.disk == disk.name()))
+    };
+    let copies = asked.iter().filter_map(|it| it.copy.as_ref());
+    let mut todo: Vec<(usize, &Step)> = Vec::new();
+    for (nth, (step, state)) in plan.steps.iter().zip(states).enumerate() {
+        let is_missing = *state == State::Missing;
+        if is_missing && !is_left(step) {
+            todo.push((nth, step));
+        }
+        for copy in copies.clone().filter(|it| it.step == nth) {
+            todo.extend(is_missing.then_some((nth, &copy.copy)));
+            todo.push((nth, &copy.comparison));
+        }
+    }
+    todo
+}
+
+/// The state of what each step makes; a step that completes another one has its state.
+fn states_of(plan: &Plan) -> Vec<State> {
     let mut states: Vec<State> = Vec::new();
     for step in &plan.steps {
         let of_image = states.last().filter(|_| step.completes());
-        states.push(of_image.cloned().unwrap_or_else(|| state::of(step, name)));
-    }
-    for (nth, state) in states.iter().enumerate() {
-        report.steps[nth].state = match state {
-            State::Missing => "planned",
-            State::Done => "already-done",
-            State::Differs(what) => {
-                let made = &report.steps[nth].makes;
-                report.reasons.push(format!(
-                    "{made} exists and differs from the plan, and nothing is overwritten: {what}"
-                ));
-                "differs"
-            }
-            State::Unknown(why) => {
-                let made = &report.steps[nth].makes;
-                report.reasons.push(format!(
-                    "{made} exists, and whether it is as planned is not known: {why}"
-                ));
-                "unknown"
-            }
+        let state = match of_image {
+            Some(State::Sized(..)) => State::Done,
+            Some(state) => state.clone(),
+            None => state::of(step, plan.domain.name.as_deref()),
         };
+        states.push(state);
+    }
+    states
+}
+
+/// What is there of a plan.
+fn present<'a>(plan: &Plan, states: &[State], guest: Option<&'a Document>) -> PresentState<'a> {
+    let sizes = states.iter().enumerate();
+    let sizes: BTreeMap<usize, Bytes> = sizes
+        .filter_map(|(nth, state)| match state {
+            State::Sized(has, _) => Some((nth, *has)),
+            _ => None,
+        })
+        .collect();
+    let name = plan.domain.name.as_deref();
+    let is_open = |nth: &usize| {
+        let path = plan.steps[*nth].makes();
+        name.is_some_and(|name| guest::runs_with(name, &path))
+    };
+    let is_running = match guest {
+        Some(_) => name.is_some_and(guest::is_running),
+        None => sizes.keys().any(is_open),
+    };
+    let images = guest.filter(|_| !is_running);
+    let images = images.map(|guest| copies::replaced(guest.domain(), &plan.domain));
+    PresentState {
+        is_running,
+        images: images.unwrap_or_default(),
+        os: guest.and_then(noted_os),
+        guest: guest.map(Document::domain),
+        sizes,
+    }
+}
+
+/// Notes the states of steps, and those that are no reason to go on.
+fn say_states(states: &[State], may_change: bool, report: &mut Envelope) {
+    for (nth, state) in states.iter().enumerate() {
+        let made = report.steps[nth].makes.clone();
+        let differs = |what: &str| {
+            format!("{made} exists and differs from the plan, and nothing is overwritten: {what}")
+        };
+        let (word, reason) = match state {
+            State::Missing => ("planned", None),
+            State::Done => ("already-done", None),
+            State::Sized(_, what) => ("differs", (!may_change).then(|| differs(what))),
+            State::Differs(what) => ("differs", Some(differs(what))),
+            State::Unknown(why) => (
+                "unknown",
+                Some(format!(
+                    "{made} exists, and whether it is as planned is not known: {why}"
+                )),
+            ),
+        };
+        report.steps[nth].state = word;
+        report.reasons.extend(reason);
     }
     report.reasons.dedup();
-    let missing = plan.steps.iter().zip(&states).enumerate();
-    let todo: Vec<(usize, &Step)> = missing
-        .filter(|(_, (_, state))| **state == State::Missing)
-        .map(|(nth, (step, _))| (nth, step))
-        .collect();
-    let steps: Vec<&Step> = todo.iter().map(|(_, step)| *step).collect();
-    report.reasons.extend(state::obstacles(&steps));
-    let mut is_defined = true;
-    if args.define {
-        let name = name.unwrap_or_default().to_owned();
-        let (state, difference) = guest::state(&spec, &name, &xml);
-        is_defined = state != "planned";
-        if !is_defined {
-            report.reasons.extend(devices::in_use(&plan.domain));
-            io.say(&guest::lacks(&spec, &name));
+}
+
+/// Notes the changes, and what keeps those that are asked for from being made.
+fn say_changes(
+    all: &ChangePlan,
+    asked: &[&PlannedChange],
+    (plan, guest): (&Plan, Option<&Domain>),
+    report: &mut Envelope,
+) {
+    let nothing = Domain::default();
+    for (nth, change) in all.changes.iter().enumerate() {
+        let mut said = ChangeJson::of(nth, change);
+        let is_asked = asked.contains(&change);
+        if is_asked {
+            said.state = "planned";
+            let obstacles = change::obstacles(change, plan, guest.unwrap_or(&nothing));
+            report.reasons.extend(obstacles);
         }
-        report.reasons.extend(difference);
-        report.guest = Some(Guest { name, state });
+        if let Some(why) = &change.refusal {
+            said.state = "refused";
+            report.reasons.extend(is_asked.then(|| why.clone()));
+        }
+        report.changes.push(said);
     }
-    let exit = if !report.reasons.is_empty() {
-        report.result = Some("refused");
-        Exit::Findings
-    } else if todo.is_empty() && is_defined {
-        report.result = Some("nothing-to-do");
-        Exit::Clean
-    } else if args.dry_run {
-        Exit::Clean
-    } else {
-        let xml = (!is_defined).then_some(xml.as_str());
-        apply(&todo, xml, args.trust_directory, &mut report, io)
-    };
-    finish(args.format, &report, io)?;
-    Ok(exit)
 }
 
 /// What the linter says of images below the planned ones that a QEMU writes now. With `--live` it has said so already.
@@ -138,33 +330,50 @@ fn written_below(plan: &Plan, ignored: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// Runs the missing steps.
-fn apply(
-    todo: &[(usize, &Step)],
-    xml: Option<&str>,
-    is_trusted: bool,
-    report: &mut Envelope,
-    io: &mut Io<'_>,
-) -> Exit {
-    let is_root = rustix::process::geteuid().is_root();
-    let mut run = Run::new(is_trusted);
-    let mut failure = None;
-    for (at, (nth, step)) in todo.iter().enumerate() {
-        let is_last = todo.get(at + 1).is_none_or(|(_, next)| !next.completes());
-        let of = &mut report.steps[*nth];
-        let as_root = if is_root { " as root" } else { "" };
-        let (made, what) = (sanitize::line(&of.makes), sanitize::line(&of.what));
-        io.say(&format!("creates {made}{as_root}: {what}\n"));
-        match run.step(step, is_last, io) {
-            Ok(()) => of.state = "done",
-            Err(why) => {
-                of.state = "failed";
-                failure = Some(why);
-                break;
-            }
-        }
+/// What a run does.
+struct Work<'a> {
+    /// The missing steps, with their numbers.
+    todo: Vec<(usize, &'a Step)>,
+    /// The guest, if there is none.
+    new_guest: Option<&'a str>,
+    asked: Vec<&'a PlannedChange>,
+    /// All steps of the plan.
+    steps: &'a [Step],
+    definition: Option<Definition<'a>>,
+}
+
+impl Work<'_> {
+    /// What keeps its commands from being run.
+    fn obstacles(&self) -> Vec<String> {
+        let commands = self.asked.iter().filter_map(|it| it.command.as_ref());
+        let commands = commands.map(|it| (it.argv.as_slice(), it.room.as_slice()));
+        let steps = self.todo.iter();
+        let conditions = |step: &'_ Step| match step.kind {
+            // It makes nothing.
+            StepKind::Compare => Vec::new(),
+            _ => step.conditions.clone(),
+        };
+        let steps = steps.map(|(_, step)| (step.argv.as_slice(), conditions(step)));
+        let steps: Vec<(&[String], Vec<Condition>)> = steps.collect();
+        let steps = steps
+            .iter()
+            .map(|(argv, conditions)| (*argv, conditions.as_slice()));
+        state::obstacles(steps.chain(commands))
     }
-    if let (None, Some(xml), Some(guest)) = (&failure, xml, &mut report.guest) {
+
+    fn is_empty(&self) -> bool {
+        self.todo.is_empty() && self.new_guest.is_none() && self.asked.is_empty()
+    }
+}
+
+/// Makes what is missing, and then the changes: each is as before or as after if the run ends.
+fn apply(work: &Work<'_>, is_trusted: bool, report: &mut Envelope, io: &mut Io<'_>) -> Exit {
+    let mut run = Run::new(is_trusted);
+    let mut failure = make(&work.todo, &mut run, report, io).err();
+    if failure.is_none() {
+        failure = change_all(work, &run, report, io).err();
+    }
+    if let (None, Some(xml), Some(guest)) = (&failure, work.new_guest, &mut report.guest) {
         match guest::define(xml) {
             Ok(()) => guest.state = "done",
             Err(why) => {
@@ -177,7 +386,10 @@ fn apply(
         report.result = Some("done");
         return Exit::Clean;
     };
-    let (removed, left) = run.undo();
+    let (removed, left) = match failure {
+        Failure::Unsettled(_) => Default::default(),
+        Failure::Refused(_) | Failure::Failed(_) => run.undo(),
+    };
     for step in &mut report.steps {
         if removed.contains(&step.makes) && step.state == "done" {
             step.state = "undone";
@@ -185,7 +397,7 @@ fn apply(
     }
     let (result, exit, why) = match failure {
         Failure::Refused(why) => ("refused", Exit::Findings, why),
-        Failure::Failed(why) => ("failed", Exit::CouldNot, why),
+        Failure::Failed(why) | Failure::Unsettled(why) => ("failed", Exit::CouldNot, why),
     };
     report.result = Some(result);
     report.reasons.push(why);
@@ -193,24 +405,68 @@ fn apply(
     exit
 }
 
-fn finish(format: TextFormat, report: &Envelope, io: &mut Io<'_>) -> Result<(), Stop> {
-    if format == TextFormat::Json {
-        return deliver(io, None, &report.text());
+/// Runs the missing steps.
+fn make<'s>(
+    todo: &[(usize, &'s Step)],
+    run: &mut Run<'s>,
+    report: &mut Envelope,
+    io: &mut Io<'_>,
+) -> Result<(), Failure> {
+    let is_root = rustix::process::geteuid().is_root();
+    for (at, (nth, step)) in todo.iter().enumerate() {
+        let is_last = todo.get(at + 1).is_none_or(|(_, next)| !next.completes());
+        let of = &mut report.steps[*nth];
+        let as_root = if is_root { " as root" } else { "" };
+        let (made, what) = (sanitize::line(&of.makes), sanitize::line(&step.why));
+        let verb = match step.kind {
+            StepKind::Compare => "compares",
+            _ => "creates",
+        };
+        io.say(&format!("{verb} {made}{as_root}: {what}\n"));
+        let done = run.step(step, is_last, io);
+        of.state = if done.is_ok() { "done" } else { "failed" };
+        done?;
     }
-    let mut text = String::new();
-    for step in &report.steps {
-        let (made, what) = (sanitize::line(&step.makes), sanitize::line(&step.what));
-        text += &format!("{}: {made}: {what}\n", step.state);
+    Ok(())
+}
+
+/// Makes the changes that are asked for: storage first, and then the definition at once.
+fn change_all<'s>(
+    work: &Work<'s>,
+    run: &Run<'s>,
+    report: &mut Envelope,
+    io: &mut Io<'_>,
+) -> Result<(), Failure> {
+    let mut planned = report.changes.iter_mut().filter(|it| it.state == "planned");
+    let mut of_definition = Vec::new();
+    for (change, said) in work.asked.iter().zip(&mut planned) {
+        if change.command.is_none() {
+            of_definition.push(said);
+            continue;
+        }
+        io.say(&format!("{} {}\n", said.kind, sanitize::line(&said.what)));
+        let done = change::run_command(change, work.steps, run, io);
+        said.state = if done.is_ok() { "done" } else { "failed" };
+        done?;
     }
-    if let Some(guest) = &report.guest {
-        text += &format!("{}: guest {}\n", guest.state, sanitize::line(&guest.name));
+    let Some(definition) = &work.definition else {
+        return Ok(());
+    };
+    run.refuse_stopped()?;
+    let guest = report.guest.as_mut();
+    let copied = work.asked.iter().filter_map(|it| it.copy.as_ref());
+    let copied: Vec<&StorageCopy> = copied.collect();
+    for copy in &copied {
+        place::keep_name(&work.steps[copy.step].makes());
     }
-    let result = report.result.unwrap_or("planned");
-    for reason in &report.reasons {
-        // The message of a program may have several lines.
-        let reason = sanitize::lines(reason).replace('\n', "\n  ");
-        io.say(&format!("{result}: {reason}\n"));
+    let name = guest.as_ref().map_or("", |it| &it.name);
+    let done = change::define(name, definition, &copied);
+    let state = if done.is_ok() { "done" } else { "failed" };
+    for said in of_definition {
+        said.state = state;
     }
-    text += &format!("{result}\n");
-    deliver(io, None, &text)
+    if let Some(guest) = guest {
+        guest.state = state;
+    }
+    done
 }

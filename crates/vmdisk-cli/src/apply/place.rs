@@ -239,6 +239,16 @@ impl Made {
     }
 }
 
+/// Writes the name of a file to the drive, before something else depends on it.
+pub(super) fn keep_name(path: &str) {
+    let directory = Path::new(path).parent();
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let opened = directory.map(|it| rustix::fs::open(it, flags, Mode::empty()));
+    if let Some(Ok(directory)) = opened {
+        let _ = rustix::fs::fsync(&directory);
+    }
+}
+
 /// Moves a file where nothing is.
 fn move_to(from: &OwnedFd, name: &str, to: &OwnedFd, new: &str) -> rustix::io::Result<()> {
     match rustix::fs::renameat_with(from, name, to, new, RenameFlags::NOREPLACE) {

@@ -1,13 +1,14 @@
 //! Runs steps, and removes what this run made if one of them fails.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, CWD, StatxFlags};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use vmdisk::model::Bytes;
-use vmdisk::plan::{Named, Step, StepKind};
+use vmdisk::plan::{Named, Step, StepKind, renamed};
 
 use super::failure::Failure;
 use super::place::{Made, Place, Private};
@@ -59,6 +60,9 @@ impl<'s> Run<'s> {
         io: &mut Io<'_>,
     ) -> Result<(), Failure> {
         if let Some(thing) = step.makes_named() {
+            if step.completes() {
+                return self.command(step, &argv_on(step, thing)?, io);
+            }
             self.command(step, &step.argv, io)?;
             self.made.push((step, Thing::Named(identity_of(thing))));
             return Ok(());
@@ -69,8 +73,11 @@ impl<'s> Run<'s> {
         }
         // The last thing that happens to a file is its name.
         if step.kind != StepKind::Rename {
-            let name = self.file.as_ref().map(|(_, private)| private.file());
-            self.command(step, &step.argv_at(&name.unwrap_or_default()), io)?;
+            let argv = match &self.file {
+                Some((_, private)) => step.argv_at(&private.file()),
+                None => step.argv.clone(),
+            };
+            self.command(step, &argv, io)?;
         }
         if is_last && let Some((first, private)) = self.file.take() {
             let made = match private.publish() {
@@ -92,7 +99,21 @@ impl<'s> Run<'s> {
         Ok(())
     }
 
-    fn command(&self, step: &Step, argv: &[String], io: &mut Io<'_>) -> Result<(), Failure> {
+    /// Refuses to go on after a signal.
+    pub(super) fn refuse_stopped(&self) -> Result<(), Failure> {
+        match self.is_stopped.load(Ordering::Relaxed) {
+            true => Err(Failure::Failed("a signal stopped it".to_owned())),
+            false => Ok(()),
+        }
+    }
+
+    /// Runs a program until it ends, or a signal ends this run.
+    pub(super) fn command(
+        &self,
+        step: &Step,
+        argv: &[String],
+        io: &mut Io<'_>,
+    ) -> Result<(), Failure> {
         let mut shown = Duration::ZERO;
         let answer = program::run(argv, None, |elapsed| {
             if self.is_stopped.load(Ordering::Relaxed) {
@@ -111,7 +132,16 @@ impl<'s> Run<'s> {
         if answer.is_success {
             return Ok(());
         }
-        let said = answer.stderr.trim();
+        let said = [answer.stderr.trim(), answer.stdout.trim()].join(" ");
+        let said = said.trim();
+        if step.kind == StepKind::Compare {
+            let made = step.makes();
+            let why = format!(
+                "{made} does not have {}, and nothing is overwritten: {said}",
+                step.why
+            );
+            return Err(Failure::Refused(why));
+        }
         Err(Failure::Failed(format!("{} fails: {said}", argv[0])))
     }
 
@@ -135,6 +165,29 @@ impl<'s> Run<'s> {
         }
         (removed, left)
     }
+}
+
+/// The longest time until a new volume has its device.
+const DEVICE: Duration = Duration::from_secs(10);
+
+/// The command of a step that completes a volume, with the path at which programs find it.
+fn argv_on(step: &Step, thing: &Named) -> Result<Vec<String>, Failure> {
+    let path = match thing {
+        Named::PoolVolume { pool, volume } => path_of(pool, volume),
+        _ => step.argv.last().cloned(),
+    };
+    let missing = || Failure::Failed(format!("{thing} has no path on this host"));
+    let path = path
+        .filter(|path| path.starts_with('/'))
+        .ok_or_else(missing)?;
+    let begun = Instant::now();
+    while !Path::new(&path).exists() {
+        if begun.elapsed() > DEVICE {
+            return Err(missing());
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Ok(renamed(&step.argv, &step.makes(), &path))
 }
 
 const IN_USE: &str = "something uses it already";

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
+use vmdisk::model::Bytes;
 use vmdisk::plan::{Condition, Equality, Step, not_installed, renamed};
 use vmdisk_collect::{Request, collect};
 
@@ -22,6 +23,8 @@ pub(super) enum State {
     Missing,
     /// It is there, as planned.
     Done,
+    /// It is there, as planned but for its size, which is this.
+    Sized(Bytes, String),
     /// It is there, and this differs from the plan.
     Differs(String),
     /// It is there, and this keeps it from being compared with the plan.
@@ -65,7 +68,7 @@ pub(super) fn of(step: &Step, guest: Option<&str>) -> State {
 }
 
 /// The regular file at a path, for this run and its programs; a pipe or a device is not opened.
-fn opened(path: &str) -> Result<Option<OwnedFd>, State> {
+pub(super) fn opened(path: &str) -> Result<Option<OwnedFd>, State> {
     let unknown =
         |error: Errno| State::Unknown(format!("it may not be read: {}", plain(&error.into())));
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -103,14 +106,29 @@ pub(super) fn is_open_for_writing(path: &str) -> bool {
 fn compare(step: &Step, name: Option<&str>, without: &[&Equality]) -> State {
     let path = step.makes();
     let equality = step.equality.iter().filter(|it| !without.contains(it));
-    let differs = equality
-        .map(|it| difference(it, &path, name))
-        .find(|it| *it != State::Done);
-    differs.unwrap_or(State::Done)
+    let (sizes, others): (Vec<&Equality>, Vec<&Equality>) =
+        equality.partition(|it| matches!(it, Equality::Size { .. } | Equality::VolumeSize { .. }));
+    let states = |all: Vec<&Equality>, size| {
+        let mut states = all.into_iter().map(|it| difference(it, &path, name, size));
+        states.find(|it| *it != State::Done).unwrap_or(State::Done)
+    };
+    match states(sizes, None) {
+        State::Done => states(others, None),
+        State::Sized(has, what) => match states(others, Some(has)) {
+            State::Done => State::Sized(has, what),
+            differs => differs,
+        },
+        differs => differs,
+    }
 }
 
-/// What is not as planned.
-fn difference(equality: &Equality, path: &str, name: Option<&str>) -> State {
+/// True if something holds of what a step makes, which programs find under a `name`.
+pub(super) fn holds(equality: &Equality, path: &str, name: &str) -> bool {
+    difference(equality, path, Some(name), None) == State::Done
+}
+
+/// What is not as planned, of something that may have another size.
+fn difference(equality: &Equality, path: &str, name: Option<&str>, has: Option<Bytes>) -> State {
     let renamed =
         |argv: &[String]| name.map_or_else(|| argv.to_vec(), |name| renamed(argv, path, name));
     let differs = match equality {
@@ -141,13 +159,37 @@ fn difference(equality: &Equality, path: &str, name: Option<&str>) -> State {
             true => said(&renamed(argv)).map(|_| None),
             false => Ok(None),
         },
+        Equality::Size {
+            argv,
+            before,
+            size,
+            after,
+        } => match said(&renamed(argv)).map(|said| number_after(&said, before, after)) {
+            Ok(Some(has)) if has != *size => {
+                let what = match before.trim() {
+                    "" => format!("it has {} bytes, and not {}", has.0, size.0),
+                    key => format!("it has {key} {}, and not {key} {}", has.0, size.0),
+                };
+                return State::Sized(has, what);
+            }
+            Ok(Some(_)) => Ok(None),
+            Ok(None) => Ok(Some(format!(
+                "`{}` does not print its size",
+                argv.join(" ")
+            ))),
+            Err(why) => Err(why),
+        },
         Equality::Allocated { path, size } => {
             let path = name.unwrap_or(path);
+            let size = has.map_or(*size, |has| has.min(*size));
             let bytes = fs::metadata(path).map_or(0, |metadata| metadata.blocks() * 512);
             let what = || format!("{bytes} bytes are allocated, and not {}", size.0);
             Ok((bytes < size.0).then(what))
         }
-        Equality::VolumeSize { name, size } => Ok(volume_size(&name.to_string(), size.0)),
+        Equality::VolumeSize { name, size } => match volume_size(&name.to_string(), size.0) {
+            Some((has, what)) if has.0 > 0 => return State::Sized(has, what),
+            other => Ok(other.map(|(_, what)| what)),
+        },
     };
     match differs {
         Ok(None) => State::Done,
@@ -174,7 +216,14 @@ fn line_of<'t>(said: &'t str, beginning: &str) -> Option<&'t str> {
         .find(|line| line.starts_with(beginning))
 }
 
-fn volume_size(name: &str, size: u64) -> Option<String> {
+/// The number between two texts.
+fn number_after(said: &str, before: &str, after: &str) -> Option<Bytes> {
+    let (_, rest) = said.split_once(before)?;
+    let (number, _) = rest.split_once(after)?;
+    number.parse().ok().map(Bytes)
+}
+
+fn volume_size(name: &str, size: u64) -> Option<(Bytes, String)> {
     let fields = "lv_size,vg_extent_size";
     let argv = [
         "lvs",
@@ -193,19 +242,21 @@ fn volume_size(name: &str, size: u64) -> Option<String> {
         .map(|word| word.parse().unwrap_or(0));
     let (has, extent): (u64, u64) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     let is_so = has >= size && has < size.saturating_add(extent);
-    (!is_so).then(|| format!("it has {has} bytes, and not {size}"))
+    (!is_so).then(|| (Bytes(has), format!("it has {has} bytes, and not {size}")))
 }
 
-/// What keeps steps from being run: a condition that does not hold, or too little space for all of them.
-pub(super) fn obstacles(steps: &[&Step]) -> Vec<String> {
+/// What keeps commands from being run: a condition that does not hold, or too little space for all of them.
+pub(super) fn obstacles<'a>(
+    commands: impl IntoIterator<Item = (&'a [String], &'a [Condition])>,
+) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut rooms: BTreeMap<u64, (u64, u64, &str)> = BTreeMap::new();
     let mut groups: BTreeMap<&str, u64> = BTreeMap::new();
-    for step in steps {
-        if !is_installed(&step.argv[0]) {
-            found.push(not_installed(&step.argv[0]));
+    for (argv, conditions) in commands {
+        if !is_installed(&argv[0]) {
+            found.push(not_installed(&argv[0]));
         }
-        for condition in &step.conditions {
+        for condition in conditions {
             let holds = match condition {
                 Condition::Missing(_) => continue,
                 // The result of the step is missing, and so must be its temporary file.

@@ -17,7 +17,7 @@ use crate::stop::{Stop, plain};
 /// Version of the format.
 const SCHEMA_VERSION: &str = "1.0";
 
-/// Findings that `vmdisk lint --baseline` does not count. `vmdisk baseline create` writes them, one per line.
+/// Findings that `vmdisk lint --baseline` does not count. `vmdisk lint --write-baseline` writes them, one per line.
 #[derive(Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(
@@ -82,7 +82,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Entry>, Stop> {
     let bytes = bounded::named(path).map_err(|error| {
         let stop = Stop::file("read the baseline", path, plain(&error));
         match error.kind() {
-            io::ErrorKind::NotFound => stop.help("`vmdisk baseline create` writes one"),
+            io::ErrorKind::NotFound => stop.help("`vmdisk lint --write-baseline` writes one"),
             _ => stop,
         }
     })?;
@@ -128,7 +128,7 @@ fn mistake(path: &Path, bytes: Vec<u8>, error: &serde_json::Error) -> Stop {
     let message = Message::error(format!("not a baseline: {title}"));
     let place = MessagePlace::new(path.display().to_string(), quoted);
     Stop::from(message.at(place)).help(
-        "correct it (`vmdisk schema baseline` describes it), or write it anew with `vmdisk baseline create`",
+        "correct it (`vmdisk print schema baseline` describes it), or write it anew with `vmdisk lint --write-baseline`",
     )
 }
 

@@ -9,7 +9,7 @@ use vmdisk::model::Domain;
 use vmdisk::report::DocumentReport;
 
 use crate::baseline::file::Entry;
-use crate::config::absolute;
+use crate::input::absolute::absolute;
 use crate::render::uri;
 use crate::report::input::InputReport;
 use vmdisk::report::digest;

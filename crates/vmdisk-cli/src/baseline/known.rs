@@ -177,7 +177,7 @@ impl Baseline {
                 !*is_there.entry(file).or_insert_with(exists)
             };
             let why = match silent.get(&key_of_file(file)) {
-                _ if vmdisk::rules::find(&entry.rule).is_none() => Some(StaleReason::NoRule),
+                _ if !vmdisk::rules::is_name(&entry.rule) => Some(StaleReason::NoRule),
                 None => is_gone().then_some(StaleReason::NoFile),
                 Some(silent) => {
                     let is_stale = left < entry.count.get() && !silent.contains(&*entry.rule);

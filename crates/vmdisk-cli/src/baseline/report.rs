@@ -34,7 +34,7 @@ pub(crate) fn refuse_to_replace(path: &Path) -> Result<(), Stop> {
         return Ok(());
     }
     Err(Stop::new(format!("{} exists", path.display())).help(
-        "`vmdisk baseline prune` removes stale entries; to accept every current finding, add --force",
+        "`vmdisk lint --prune-baseline` removes stale entries; to accept every current finding, add --force",
     ))
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn finish(
     io: &mut Io<'_>,
     colors: Colors,
 ) -> Result<(), Stop> {
-    match args.task {
+    match args.task() {
         BaselineTask::Use if !args.quiet => {}
         BaselineTask::Prune => return prune(baselines, io),
         BaselineTask::Use | BaselineTask::Create => return Ok(()),
@@ -98,7 +98,7 @@ fn stale_warning(baseline: &Baseline) -> Option<Message> {
             .notes
             .push(format!("and {} more", number - MAX_NAMED));
     }
-    message.help = Some("run `vmdisk baseline prune` with the same inputs".to_owned());
+    message.help = Some("run `vmdisk lint --prune-baseline` with the same inputs".to_owned());
     Some(message)
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use vmdisk::model::Bytes;
 use vmdisk_bench_runner::{EngineKind, MIN_ROUNDS, PRESETS, Workload};
@@ -30,6 +31,8 @@ pub(crate) enum BenchCommand {
     /// in the second run by more than the tolerance, and with 2 if the machine changed between the runs, so
     /// that no verdict is possible.
     Compare(CompareArgs),
+    /// Show the runs that were saved under a name, in the order of time.
+    History(HistoryArgs),
     /// Measure a rule's claim about speed, with the example on its page.
     Verify(Box<VerifyArgs>),
     /// List the presets, or print the plan of one.
@@ -125,6 +128,37 @@ pub(crate) struct HowArgs {
     /// Also add the figures, with their conditions, to this facts file of the host.
     #[arg(long, value_name = "FILE")]
     pub(crate) to_facts: Option<PathBuf>,
+    /// Save the run under this name, beside the earlier ones.
+    #[arg(long, value_name = "NAME", value_parser = baseline_name, help_heading = "Over time")]
+    pub(crate) save_baseline: Option<String>,
+    /// Compare with the newest run of this name; the exit status is that of `vmdisk bench compare`.
+    #[arg(long, value_name = "NAME", value_parser = baseline_name, help_heading = "Over time")]
+    pub(crate) baseline: Option<String>,
+    /// Directory of the runs with names.
+    #[arg(long, value_name = "DIR", default_value = BASELINES, help_heading = "Over time")]
+    pub(crate) baselines: PathBuf,
+}
+
+/// The directory of the runs with names.
+const BASELINES: &str = "vmdisk-baselines";
+
+/// Changes up to this are ignored.
+pub(crate) const TOLERANCE: f64 = 0.05;
+
+#[derive(Args, Debug)]
+pub(crate) struct HistoryArgs {
+    /// The name of `--save-baseline`.
+    #[arg(value_name = "NAME", value_parser = baseline_name)]
+    pub(crate) name: String,
+    /// Directory of the runs with names.
+    #[arg(long, value_name = "DIR", default_value = BASELINES)]
+    pub(crate) baselines: PathBuf,
+    /// The format.
+    #[arg(long, value_name = "FORMAT", value_parser = formats(&["text", "markdown", "html", "svg"]), default_value = "text")]
+    pub(crate) format: ReportFormat,
+    /// Write to this file instead of standard output.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// Where to write what is measured; shared by run and verify.
@@ -222,12 +256,22 @@ fn pair(text: &str) -> Result<(String, String), String> {
 pub(crate) enum ReportFormat {
     /// Tables for a terminal.
     Text,
-    /// All data, for programs; described by `vmdisk schema bench`.
+    /// All data, for programs; described by `vmdisk print schema bench`.
     Json,
     /// One line per sample.
     Csv,
     /// Tables for an issue or a page.
     Markdown,
+    /// A page with pictures and tables, without scripts.
+    Html,
+    /// The pictures: ratios, latencies, samples over time, bytes at the devices.
+    Svg,
+}
+
+/// Accepts some formats: a comparison has no samples for `csv`.
+fn formats(names: &'static [&'static str]) -> impl TypedValueParser<Value = ReportFormat> {
+    PossibleValuesParser::new(names)
+        .map(|name| ReportFormat::from_str(&name, false).expect("each name is one of a format"))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -250,19 +294,11 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "5%")]
     pub(crate) tolerance: f64,
     /// The format.
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = CompareFormat::Text)]
-    pub(crate) format: CompareFormat,
+    #[arg(long, value_name = "FORMAT", value_parser = formats(&["text", "json", "markdown", "html", "svg"]), default_value = "text")]
+    pub(crate) format: ReportFormat,
     /// Write to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum CompareFormat {
-    /// A table for a terminal.
-    Text,
-    /// All data, for programs; described by `vmdisk schema bench-compare`.
-    Json,
 }
 
 #[derive(Args, Debug)]
@@ -312,6 +348,15 @@ fn preset(name: &str) -> Result<String, String> {
             preset_names().collect::<Vec<_>>().join(", ")
         ),
     })
+}
+
+/// Checks the name of a baseline, which is the name of a folder.
+fn baseline_name(text: &str) -> Result<String, String> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    match !text.is_empty() && !text.starts_with('.') && text.chars().all(is_part) {
+        true => Ok(text.to_owned()),
+        false => Err("expected letters, digits, `-`, `_` and `.`".to_owned()),
+    }
 }
 
 /// Checks the name of a workload.

@@ -1,9 +1,10 @@
 //! `vmdisk bench compare`.
 
-use vmdisk_bench_runner::report::{ChangeVerdict, compare};
+use vmdisk_bench_runner::report::compare;
 
-use super::args::{CompareArgs, CompareFormat};
-use super::report::in_lines;
+use super::args::{CompareArgs, ReportFormat};
+use super::baselines::exit_of;
+use super::report::{in_lines, written};
 use super::result_file::read;
 use super::stop::stop;
 use crate::exit::Exit;
@@ -17,15 +18,9 @@ pub(super) fn run(args: &CompareArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
     let second = in_lines(&read(&args.second)?)?;
     let compared = compare(&first, &second, args.tolerance).map_err(stop)?;
     let text = match args.format {
-        CompareFormat::Text => compared.text(),
-        CompareFormat::Json => compared.to_json(),
+        ReportFormat::Json => compared.to_json(),
+        format => written(&compared.report(), None, format),
     };
     deliver(io, args.output.as_deref(), &text)?;
-    Ok(if compared.has(ChangeVerdict::MachineChanged) {
-        Exit::CouldNot
-    } else if compared.has(ChangeVerdict::Slower) {
-        Exit::Findings
-    } else {
-        Exit::Clean
-    })
+    Ok(exit_of(|verdict| compared.has(verdict)))
 }

@@ -52,7 +52,6 @@ pub(super) fn words(facts: &Facts, places: &[PathBuf]) -> BTreeMap<String, Strin
     for (what, value) in processor_settings(Path::new("/sys/devices/system/cpu")) {
         say(what, value);
     }
-    say("processor limit of the cgroup", processor_limit());
     let index = HostIndex::new(facts);
     for (number, place) in places.iter().enumerate() {
         let numbered = |what: &str| match number {
@@ -167,16 +166,6 @@ fn processor_settings(root: &Path) -> [(&'static str, Option<String>); 3] {
             word("smt/active").map(|active| switch(active == "1")),
         ),
     ]
-}
-
-/// The processor limit of this program's cgroup, if it has one.
-fn processor_limit() -> Option<String> {
-    let groups = bounded::text(Path::new("/proc/self/cgroup")).ok()?;
-    let group = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
-    let path = Path::new("/sys/fs/cgroup").join(group).join("cpu.max");
-    let limit = bounded::text(&path).ok()?;
-    let limit = limit.trim();
-    (!limit.starts_with("max")).then(|| limit.to_owned())
 }
 
 /// Returns the free huge pages, in bytes.

@@ -1,10 +1,14 @@
 //! `vmdisk bench`.
 
 pub(crate) mod args;
+mod baselines;
 mod budgets;
 mod check;
 mod compare;
 mod environment;
+mod limits;
+mod page;
+mod pictures;
 mod prepare_device;
 mod presets;
 mod progress;
@@ -32,6 +36,7 @@ pub(crate) fn run(args: &BenchArgs, io: &mut Io<'_>, colors: Colors) -> Result<E
         BenchCommand::Resume(args) => run::resume(args, io, colors),
         BenchCommand::Report(args) => report::run(args, io),
         BenchCommand::Compare(args) => compare::run(args, io),
+        BenchCommand::History(args) => baselines::show(args, io),
         BenchCommand::Verify(args) => run::verify(args, io, colors),
         BenchCommand::Presets(args) => presets::run(args, io),
         BenchCommand::PrepareDevice(args) => prepare_device::run(args, io),

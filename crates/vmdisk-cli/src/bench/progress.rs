@@ -1,9 +1,10 @@
 //! Progress of a run.
 
+use std::collections::BTreeSet;
 use std::io::IsTerminal as _;
 
 use vmdisk_bench_runner::report::duration;
-use vmdisk_bench_runner::{Event, Plan};
+use vmdisk_bench_runner::{CellId, Event, Plan};
 
 use crate::io::Io;
 use crate::sanitize;
@@ -24,6 +25,8 @@ pub(super) struct Progress<'a, 'io> {
     plan: &'a Plan,
     is_terminal: bool,
     round: String,
+    /// Those of the round before.
+    disturbances: Vec<String>,
 }
 
 impl<'a, 'io> Progress<'a, 'io> {
@@ -34,6 +37,7 @@ impl<'a, 'io> Progress<'a, 'io> {
             plan,
             is_terminal: std::io::stderr().is_terminal(),
             round: String::new(),
+            disturbances: Vec::new(),
         }
     }
 
@@ -48,11 +52,13 @@ impl<'a, 'io> Progress<'a, 'io> {
                     0 => "warm-up".to_owned(),
                     number => format!("round {number} of {of}"),
                 };
-                let noise = if round.disturbances.is_empty() {
-                    String::new()
-                } else {
-                    format!(" ({})", round.disturbances.join("; "))
+                // What is as in the round before is said once.
+                let noise = match round.disturbances == self.disturbances {
+                    true => String::new(),
+                    false if round.disturbances.is_empty() => " (quiet)".to_owned(),
+                    false => format!(" ({})", round.disturbances.join("; ")),
                 };
+                self.disturbances = round.disturbances.clone();
                 if !self.is_terminal {
                     let line = format!("{}{noise}\n", self.round);
                     self.lasting(&line);
@@ -73,6 +79,11 @@ impl<'a, 'io> Progress<'a, 'io> {
                 let line = format!("{}: {error}\n", self.plan.view(*cell).name());
                 self.lasting(&line);
             }
+            Event::Fitted {
+                cells,
+                needed,
+                is_enough,
+            } => self.lasting(&self.fitted(cells, needed.as_secs_f64(), *is_enough)),
             Event::Expected { precision } if precision.is_finite() => {
                 let line = format!("expect comparisons within ±{:.0} %\n", precision * 100.0);
                 self.lasting(&line);
@@ -90,6 +101,26 @@ impl<'a, 'io> Progress<'a, 'io> {
             }
             _ => {}
         }
+    }
+
+    /// Names what is left of the plan.
+    fn fitted(&self, cells: &BTreeSet<CellId>, needed: f64, is_enough: bool) -> String {
+        let views = || cells.iter().map(|cell| self.plan.view(*cell));
+        let workloads: BTreeSet<&str> = views().map(|it| it.workload.name.as_str()).collect();
+        let names: BTreeSet<&str> = views().map(|it| it.configuration.name.as_str()).collect();
+        let [workloads, names] =
+            [workloads, names].map(|words| words.into_iter().collect::<Vec<_>>().join(", "));
+        let advice = match is_enough {
+            true => String::new(),
+            false => format!(
+                ", which is more than the time budget: use `--time-budget {}m`",
+                (needed / 60.0).ceil()
+            ),
+        };
+        format!(
+            "left: {workloads} of {names}, about {}{advice}\n",
+            duration(needed)
+        )
     }
 
     /// Writes a line that the next one replaces, only on a terminal.

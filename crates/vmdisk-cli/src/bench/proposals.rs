@@ -75,7 +75,7 @@ pub(super) fn of_guest(document: &Document, host: Option<Host>, target: &Target)
 pub(super) fn of_rule(rule: &Rule) -> Result<Proposals, Stop> {
     if rule.group != Group::Performance {
         return Err(Stop::new(format!("{} is not about speed", rule.name))
-            .help("`vmdisk rules` lists the subject of each rule"));
+            .help("`vmdisk explain --list` lists the subject of each rule"));
     }
     let examples = rule.examples();
     let of = |word: &str| examples.iter().find(|example| example.says(word));

@@ -3,13 +3,13 @@
 use std::fmt::Display;
 use std::path::Path;
 
-use vmdisk_bench_runner::report::{csv, fio_jobs, markdown, pairs, text};
+use vmdisk_bench_runner::report::{BenchReport, csv, fio_jobs, pairs};
 use vmdisk_bench_runner::{BenchResult, REPORTS};
 
 use super::args::{ExportTo, ReportArgs, ReportFormat};
-use super::result_file::{REPORT, RESULT, SAMPLES, directory_of, read};
+use super::result_file::{PAGE, REPORT, RESULT, SAMPLES, directory_of, read};
 use super::stop::stop;
-use super::to_facts;
+use super::{page, pictures, to_facts};
 use crate::atomic;
 use crate::exit::Exit;
 use crate::input::bounded::{self, MAX_BYTES};
@@ -98,11 +98,27 @@ pub(super) fn in_lines(result: &BenchResult) -> Result<BenchResult, Stop> {
 /// Formats a result.
 pub(super) fn in_form(result: &BenchResult, format: ReportFormat) -> Result<String, Stop> {
     Ok(match format {
-        ReportFormat::Text => text(&in_lines(result)?),
         ReportFormat::Json => result.to_json(),
         ReportFormat::Csv => csv(&in_lines(result)?),
-        ReportFormat::Markdown => markdown(&in_lines(result)?),
+        ReportFormat::Text | ReportFormat::Markdown | ReportFormat::Html | ReportFormat::Svg => {
+            let result = in_lines(result)?;
+            written(&result.report(), Some(&result), format)
+        }
     })
+}
+
+/// Formats a report; for other formats it is text.
+pub(super) fn written(
+    report: &BenchReport,
+    result: Option<&BenchResult>,
+    format: ReportFormat,
+) -> String {
+    match format {
+        ReportFormat::Html => page::page(report, result),
+        ReportFormat::Svg => pictures::file(report, result),
+        ReportFormat::Markdown => report.markdown(),
+        ReportFormat::Text | ReportFormat::Json | ReportFormat::Csv => report.text(),
+    }
 }
 
 /// Writes every format into a run's directory.
@@ -111,6 +127,7 @@ pub(super) fn write_all(result: &BenchResult, directory: &Path) -> Result<(), St
         (RESULT, ReportFormat::Json),
         (SAMPLES, ReportFormat::Csv),
         (REPORT, ReportFormat::Markdown),
+        (PAGE, ReportFormat::Html),
     ] {
         let path = directory.join(name);
         atomic::write(&path, in_form(result, format)?.as_bytes())

@@ -16,6 +16,8 @@ pub(super) const RESULT: &str = "result.json";
 pub(super) const SAMPLES: &str = "samples.csv";
 /// Name of the report for people.
 pub(super) const REPORT: &str = "report.md";
+/// Name of the report with pictures.
+pub(super) const PAGE: &str = "report.html";
 /// Name of the facts of the host.
 pub(super) const FACTS: &str = "facts.json";
 
@@ -53,7 +55,9 @@ fn note_files(directory: &Path) {
     if !RECORDS.iter().all(has) {
         return;
     }
-    let files = RECORDS.iter().chain(&[FACTS, RESULT, SAMPLES, REPORT]);
+    let files = RECORDS
+        .iter()
+        .chain(&[FACTS, RESULT, SAMPLES, REPORT, PAGE]);
     files.for_each(|file| used::file(&directory.join(file)));
     let samples = directory.join(REPORTS);
     let samples = watch::look(&samples, || std::fs::read_dir(&samples));

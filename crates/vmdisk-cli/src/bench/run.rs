@@ -19,7 +19,7 @@ use super::report::{in_form, write_all};
 use super::request::{QUICK_SECONDS, Request, Subject};
 use super::result_file::{FACTS, RESULT, of_journal, text_of};
 use super::stop::stop;
-use super::{args, check, environment, recovery, to_facts};
+use super::{args, baselines, check, environment, limits, recovery, to_facts};
 use crate::atomic;
 use crate::clock;
 use crate::color::Colors;
@@ -88,6 +88,25 @@ pub(super) fn verify(args: &VerifyArgs, io: &mut Io<'_>, colors: Colors) -> Resu
     begin(subject, &args.place, &args.how, io, colors)
 }
 
+/// Shortens the samples of a plan until it takes half of the time: the machine may be busy.
+fn shortened(
+    request: &mut Request,
+    plan: &mut Plan,
+    how: &HowArgs,
+    estimate: impl Fn(&Plan) -> Estimate,
+) -> Estimate {
+    let mut found = estimate(plan);
+    for seconds in QUICK_SECONDS {
+        if found.least.as_secs_f64() <= how.time_budget / 2.0 {
+            break;
+        }
+        request.quick_seconds = Some(seconds);
+        plan.shorten(seconds);
+        found = estimate(plan);
+    }
+    found
+}
+
 fn begin(
     subject: Subject,
     place: &WhereArgs,
@@ -96,6 +115,7 @@ fn begin(
     colors: Colors,
 ) -> Result<Exit, Stop> {
     let mut request = Request::new(subject, place, how)?;
+    baselines::check(&how.baselines, how.baseline.as_deref())?;
     // The plan must not see a host that a killed run changed; a dry run changes nothing.
     if !how.dry_run {
         recovery::revert_changes(io);
@@ -108,16 +128,12 @@ fn begin(
     let workspace = request.workspace()?;
     let (mut engines, versions) = engines_of(&mut plan, &workspace);
     let settings = settings(how);
-    let mut estimate = vmdisk_bench_runner::estimate(&plan, &settings, &engines);
-    // Half of the time, because the machine may be busy.
-    for seconds in QUICK_SECONDS.into_iter().filter(|_| how.quick) {
-        if estimate.least.as_secs_f64() <= how.time_budget / 2.0 {
-            break;
-        }
-        request.quick_seconds = Some(seconds);
-        plan.shorten(seconds);
-        estimate = vmdisk_bench_runner::estimate(&plan, &settings, &engines);
-    }
+    let estimate = match how.quick {
+        true => shortened(&mut request, &mut plan, how, |plan| {
+            vmdisk_bench_runner::estimate(plan, &settings, &engines)
+        }),
+        false => vmdisk_bench_runner::estimate(&plan, &settings, &engines),
+    };
     let accepted = acceptable(&plan, &estimate, how).and_then(|()| match &request.to_facts {
         Some(file) => to_facts::check(file, &facts, &plan, &request.directory),
         None => Ok(()),
@@ -150,23 +166,25 @@ fn begin(
         plan: record,
         settings,
         began_at: clock::now(),
-        environment: environment::words(&facts, &places),
+        environment: environment::words(&facts, &places)
+            .into_iter()
+            .chain(limits::limits(&facts, &plan, &places))
+            .collect(),
         facts_hash: Some(vmdisk_bench_runner::hash_of(facts_text.as_bytes())),
         versions,
         request: serde_json::to_value(&request).unwrap_or_default(),
     };
     // Before anything is written; the run checks again.
-    let disturbances = HostMonitor::new().noise(true).disturbances();
-    if !disturbances.is_empty() && !how.noisy {
-        return Err(stop(Error::NotQuiet { disturbances }));
-    }
+    let mut disturbances = limits_of(&facts, &plan, &places);
+    disturbances.extend(HostMonitor::new().noise(true).disturbances());
+    refuse_noise(disturbances, how.noisy)?;
     let cancel = handle_signals()?;
     workspace.check(&plan.configurations).map_err(stop)?;
     let mut journal = Journal::create(&directory, &header).map_err(stop)?;
     let facts_file = directory.join(FACTS);
     atomic::create(&facts_file, facts_text.as_bytes())
         .map_err(|error| Stop::file("write", &facts_file, error))?;
-    let exit = measure(
+    measure(
         &plan,
         &header.settings,
         &mut engines,
@@ -179,7 +197,34 @@ fn begin(
     if let Some(file) = &request.to_facts {
         to_facts::write(&directory, file, io)?;
     }
-    Ok(exit)
+    over_time(&directory, how, io)
+}
+
+/// Keeps a run under its name, and compares it with an earlier one.
+fn over_time(directory: &Path, how: &HowArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
+    let result = of_journal(directory)?;
+    if let Some(name) = &how.save_baseline {
+        baselines::save(&result, &how.baselines, name, io)?;
+    }
+    match &how.baseline {
+        Some(name) => baselines::compare(&result, &how.baselines, name, io),
+        None => Ok(Exit::Clean),
+    }
+}
+
+/// Refuses disturbances unless the user accepts them.
+fn refuse_noise(disturbances: Vec<String>, is_accepted: bool) -> Result<(), Stop> {
+    match disturbances.is_empty() || is_accepted {
+        true => Ok(()),
+        false => Err(stop(Error::NotQuiet { disturbances })),
+    }
+}
+
+fn limits_of(facts: &Facts, plan: &Plan, places: &[PathBuf]) -> Vec<String> {
+    let limits = limits::limits(facts, plan, places).into_iter();
+    limits
+        .map(|(what, limit)| format!("{what}: {limit}"))
+        .collect()
 }
 
 /// Resumes a stopped run.
@@ -211,6 +256,8 @@ pub(super) fn resume(args: &ResumeArgs, io: &mut Io<'_>, _colors: Colors) -> Res
     }
     let mut settings = past.header.settings.clone();
     settings.accepts_noise |= args.noisy;
+    let limits = limits_of(&facts, &plan, &request.places_of(&plan));
+    refuse_noise(limits, settings.accepts_noise)?;
     // A resumed run gets the whole budget again.
     settings.time_budget_seconds += taken(&past.entries).as_secs_f64();
     let exit = measure(
@@ -283,7 +330,7 @@ fn measure(
     write_all(&result, directory)?;
     deliver(io, None, &in_form(&result, args::ReportFormat::Text)?)?;
     io.say(&format!(
-        "after {}: {} and report.md, samples.csv next to it\n",
+        "after {}: {} and report.html, report.md, samples.csv next to it\n",
         duration(elapsed.as_secs_f64()),
         directory.join(RESULT).display()
     ));
@@ -293,7 +340,18 @@ fn measure(
             directory.display()
         ))),
         Ended::NothingLeft => Err(Stop::new("no remaining cells can be compared")),
-        Ended::Precise | Ended::AllRounds | Ended::TimeBudget => Ok(Exit::Clean),
+        // Fewer rounds were asked for, with a warning.
+        _ if settings.repetition.most_rounds < MIN_ROUNDS || result.has_answer() => Ok(Exit::Clean),
+        Ended::Precise | Ended::AllRounds | Ended::TimeBudget => {
+            let round = elapsed.as_secs_f64() / f64::from(result.complete_rounds.max(1));
+            let minutes = (round * f64::from(MIN_ROUNDS) / 60.0).ceil();
+            Err(Stop::new(format!(
+                "nothing is answered: no comparison has {MIN_ROUNDS} rounds in which its samples count"
+            ))
+            .help(format!(
+                "the caveats say which samples do not count; for more rounds, use `--time-budget {minutes}m`"
+            )))
+        }
     }
 }
 

@@ -1,13 +1,14 @@
 //! The contents of a configuration file.
 
 use std::fs::Metadata;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use ignore::gitignore::Gitignore;
-use vmdisk::{Policy, Severity, Target};
+use vmdisk::settings::{ConfigText, SettingsMistake};
 use vmdisk_source::Span;
 
-use crate::input::watch;
+use crate::input::absolute::absolute;
+use crate::input::{read, watch};
 use crate::render::message::{Message, MessagePlace, MessageText, SharedText};
 use crate::stop::Stop;
 
@@ -21,16 +22,8 @@ pub(crate) struct Config {
     pub(crate) path: PathBuf,
     /// Its directory, absolute: paths and patterns start there.
     pub(crate) directory: PathBuf,
-    /// Settings for every input.
-    pub(crate) all: Section,
-    /// Settings by the paths of inputs; later ones take precedence.
-    pub(crate) files: Vec<(Gitignore, Section)>,
-    /// Inputs that are not checked.
-    pub(crate) exclude: Gitignore,
-    pub(crate) fail_on: Option<Severity>,
-    pub(crate) min_severity: Option<Severity>,
-    /// Known findings, and the place that names them.
-    pub(crate) baseline: Option<(PathBuf, Span)>,
+    /// Its contents.
+    pub(crate) settings: ConfigText,
     pub(super) text: String,
     /// Where it was found; `None` for one that the caller named.
     pub(super) found: Option<Found>,
@@ -44,53 +37,53 @@ pub(super) struct Found {
     pub(super) metadata: Metadata,
 }
 
-/// Settings for some inputs.
-#[derive(Debug, Default)]
-pub(crate) struct Section {
-    /// Facts files, directories and patterns.
-    pub(crate) facts: Option<Vec<(PathBuf, Span)>>,
-    /// Names of the hosts among them, with their places.
-    pub(crate) hosts: Option<Vec<(String, Span)>>,
-    pub(crate) target: Option<Target>,
-    pub(crate) policy: Option<Policy>,
-    /// Levels of rules and groups, in the order in which they take effect.
-    pub(crate) rules: Vec<(String, Level)>,
-}
-
-/// The treatment of the findings of a rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Level {
-    /// They are not reported.
-    Off,
-    /// They are reported.
-    On,
-    /// They are reported with this severity.
-    Severity(Severity),
-}
-
 impl Config {
-    /// The numbers of the entries of `files` that hold for an input.
-    pub(crate) fn matching(&self, input: &Path) -> Vec<usize> {
-        let entries = self.files.iter().enumerate();
-        let matching = entries.filter(|(_, (paths, _))| is_in(paths, input));
-        matching.map(|(number, _)| number).collect()
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// If it cannot be read, or contains anything unknown: every mistake with its place.
+    pub(crate) fn read(path: &Path) -> Result<Self, Stop> {
+        Self::of_bytes(path, read::file(path)?)
     }
 
-    /// The settings of inputs that match these entries of `files`, the least specific first.
-    pub(crate) fn sections(&self, matching: &[usize]) -> Vec<&Section> {
-        let matching = matching.iter().map(|number| &self.files[*number].1);
-        std::iter::once(&self.all).chain(matching).collect()
+    /// Reads the contents of a file.
+    pub(super) fn of_bytes(path: &Path, bytes: Vec<u8>) -> Result<Self, Stop> {
+        let text = String::from_utf8(bytes)
+            .map_err(|_| Stop::new(format!("{}: not valid UTF-8", path.display())))?;
+        let settings = ConfigText::parse(&text).map_err(|mistakes| {
+            let mistakes = mistakes.into_iter();
+            Stop(mistakes.map(|it| mistake(path, &text, it)).collect())
+        })?;
+        Ok(Config {
+            path: path.to_owned(),
+            directory: directory_of(path),
+            settings,
+            text,
+            found: None,
+        })
+    }
+
+    /// A path that the configuration names, as people expect it.
+    pub(crate) fn named(&self, path: &str) -> PathBuf {
+        shown(self.directory.join(path))
+    }
+
+    /// The numbers of the entries of `files` that hold for an input.
+    pub(crate) fn matching(&self, input: &Path) -> Vec<usize> {
+        let below = input.strip_prefix(&self.directory);
+        below.map_or_else(|_| Vec::new(), |input| self.settings.matching(input))
     }
 
     /// True if an input is not to be checked.
     pub(crate) fn excludes(&self, input: &Path) -> bool {
-        is_in(&self.exclude, input)
+        let below = input.strip_prefix(&self.directory);
+        below.is_ok_and(|input| self.settings.exclude.has(input))
     }
 
     /// True if nothing below a directory is to be checked.
     pub(crate) fn excludes_directory(&self, directory: &Path) -> bool {
         // Only a pattern for every name matches this one; patterns of the directory match its parents.
-        is_in(&self.exclude, &directory.join("\u{1}"))
+        self.excludes(&directory.join("\u{1}"))
     }
 
     /// Refuses a file that the configuration names, unless it is a regular file of the repository, or is not there. The
@@ -117,7 +110,7 @@ impl Config {
 
     /// A mistake at a place of the file.
     pub(crate) fn mistake(&self, span: Span, title: String, help: Option<String>) -> Message {
-        mistake(&self.path, &self.text, span, title, help)
+        message(&self.path, &self.text, span, title, help)
     }
 }
 
@@ -130,13 +123,11 @@ pub(crate) fn is_in(patterns: &Gitignore, path: &Path) -> bool {
             .is_ignore()
 }
 
-pub(super) fn mistake(
-    path: &Path,
-    text: &str,
-    span: Span,
-    title: String,
-    help: Option<String>,
-) -> Message {
+fn mistake(path: &Path, text: &str, mistake: SettingsMistake) -> Message {
+    message(path, text, mistake.span, mistake.title, mistake.help)
+}
+
+fn message(path: &Path, text: &str, span: Span, title: String, help: Option<String>) -> Message {
     let quoted = MessageText::new(SharedText::new(text), span);
     Message::error(title)
         .at(MessagePlace::new(path.display().to_string(), Some(quoted)))
@@ -159,15 +150,4 @@ pub(super) fn shown(path: PathBuf) -> PathBuf {
         Ok(below) if !below.as_os_str().is_empty() => below.to_owned(),
         Ok(_) | Err(_) => path,
     }
-}
-
-/// A path that is absolute and has no `..` in it.
-pub(crate) fn absolute(path: &Path) -> PathBuf {
-    let is_up = |component: Component<'_>| component == Component::ParentDir;
-    if path.components().any(is_up)
-        && let Ok(real) = std::fs::canonicalize(path)
-    {
-        return real;
-    }
-    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

@@ -4,15 +4,13 @@ pub(crate) mod configuration_args;
 mod file;
 mod find;
 pub(crate) mod host_of_files;
-mod init;
-mod reader;
+pub(crate) mod init;
 pub(crate) mod selection;
 pub(crate) mod settings;
 #[cfg(feature = "schema")]
 mod shape;
 
-pub(crate) use file::{Config, Level, NAME, Section, absolute, is_in};
+pub(crate) use file::{Config, NAME, is_in};
 pub(crate) use find::Finder;
-pub(crate) use init::{ConfigArgs, run};
 #[cfg(feature = "schema")]
 pub(crate) use shape::schema;

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use clap::Args;
 use vmdisk::Severity;
+use vmdisk::rules::all_named;
 
-use crate::parsers::severity_parser;
-use crate::parsers::{rules_of, selector};
+use crate::parsers::{selector, severity_parser};
 
 /// The rules and severities that the command line asks for.
 #[derive(Args, Debug, Default)]
@@ -28,6 +28,7 @@ pub(crate) struct SelectionArgs {
         value_delimiter = ',',
         value_parser = selector(),
         hide_possible_values = true,
+        hide_short_help = true,
         help_heading = "Rules"
     )]
     pub(crate) extend_select: Vec<String>,
@@ -54,12 +55,7 @@ pub(crate) struct SelectionArgs {
 impl SelectionArgs {
     /// Names of the rules to ignore.
     pub(crate) fn ignored(&self) -> BTreeSet<String> {
-        expand(&self.ignore)
+        // The parser refuses unknown ones.
+        all_named(&self.ignore).unwrap_or_default()
     }
-}
-
-/// The names of the rules that selectors select.
-pub(crate) fn expand(selectors: &[String]) -> BTreeSet<String> {
-    let rules = selectors.iter().flat_map(|selector| rules_of(selector));
-    rules.map(str::to_owned).collect()
 }

@@ -1,25 +1,25 @@
 //! The settings of each input, from the command line and from the configuration for its path.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use vmdisk::rules::RULES;
-use vmdisk::{Policy, Selection, Severity, Target};
+use vmdisk::settings::Section;
+use vmdisk::{Policy, Rule, Selection, Severity, Target};
 
 use crate::args::LintArgs;
 use crate::config::configuration_args::ConfigurationArgs;
 use crate::config::host_of_files::host_of;
 use crate::config::is_in;
-use crate::config::selection::expand;
-use crate::config::{self, Config, Finder, Level, Section};
+use crate::config::selection::SelectionArgs;
+use crate::config::{self, Config, Finder};
 use crate::hosts;
+use crate::input::absolute::absolute;
 use crate::input::bounded;
 use crate::input::inputs::{Inputs, Origin, Search};
-use crate::parsers::rules_of;
 use crate::render::message::Message;
 use crate::stop::{Stop, plain};
 
@@ -32,6 +32,8 @@ pub(crate) struct Settings {
     pub(crate) source: usize,
     pub(crate) policy: Policy,
     pub(crate) selection: Selection,
+    /// House rules.
+    pub(crate) rules: Vec<&'static Rule>,
     pub(crate) ignored: BTreeSet<String>,
     pub(crate) fail_on: Severity,
     /// Known findings.
@@ -85,7 +87,7 @@ pub(crate) fn plan(args: &LintArgs, inputs: &mut Inputs) -> Result<Plan, Stop> {
         (None, true) => Finder::Nowhere,
         (None, false) => Finder::nearest(),
     };
-    let here = config::absolute(Path::new("."));
+    let here = absolute(Path::new("."));
     let excluded = excluded(args, &here)?;
     let mut plan = Plan::default();
     let mut kept = Vec::with_capacity(inputs.files.len());
@@ -93,7 +95,7 @@ pub(crate) fn plan(args: &LintArgs, inputs: &mut Inputs) -> Result<Plan, Stop> {
     let mut last: Option<InputDirectory> = None;
     for input in std::mem::take(&mut inputs.files) {
         let parent = match input.origin {
-            Origin::Stdin | Origin::Given(_) => Path::new(""),
+            Origin::Stdin | Origin::Given(_) | Origin::Host => Path::new(""),
             Origin::Named | Origin::Found(_) => input.file.parent().unwrap_or(Path::new("")),
         };
         let place = match last.take() {
@@ -174,7 +176,7 @@ fn forget_excluded_trouble(
     for (path, why) in std::mem::take(&mut search.trouble) {
         // A search names itself if it found nothing.
         let is_below = path != search.path;
-        let absolute = config::absolute(&path);
+        let absolute = absolute(&path);
         if is_below && is_in(excluded, &absolute.join("\u{1}")) {
             search.exclude("`--exclude`");
             continue;
@@ -203,8 +205,8 @@ struct InputDirectory {
 impl InputDirectory {
     fn new(parent: &Path, finder: &mut Finder) -> Result<Self, Stop> {
         let directory = match parent.as_os_str().is_empty() {
-            true => config::absolute(Path::new(".")),
-            false => config::absolute(parent),
+            true => absolute(Path::new(".")),
+            false => absolute(parent),
         };
         Ok(InputDirectory {
             parent: parent.to_owned(),
@@ -235,26 +237,27 @@ impl Plan {
 
     /// The baseline that a configuration names. Only a run that reads it needs it to exist.
     fn baseline(&mut self, config: &Config) -> Result<Option<PathBuf>, Stop> {
-        let Some((path, span)) = &config.baseline else {
+        let Some((path, span)) = &config.settings.baseline else {
             return Ok(None);
         };
-        config.check_named(path, *span)?;
+        let path = config.named(path);
+        config.check_named(&path, *span)?;
         let is_known = self
             .missing_baselines
             .iter()
-            .any(|(known, _)| known == path);
-        if !is_known && let Err(error) = bounded::open_regular(path) {
+            .any(|(known, _)| *known == path);
+        if !is_known && let Err(error) = bounded::open_regular(&path) {
             let title = format!(
                 "could not read the baseline {}: {}",
                 path.display(),
                 plain(&error)
             );
             let help = (error.kind() == ErrorKind::NotFound)
-                .then(|| "`vmdisk baseline create` writes one".to_owned());
+                .then(|| "`vmdisk lint --write-baseline` writes one".to_owned());
             let message = config.mistake(*span, title, help);
             self.missing_baselines.push((path.clone(), message));
         }
-        Ok(Some(path.clone()))
+        Ok(Some(path))
     }
 
     /// The number of the settings of inputs with this configuration that match these entries of its `files`.
@@ -305,7 +308,7 @@ impl Plan {
         known: &Known,
         host: Option<&str>,
     ) -> Result<usize, Stop> {
-        let sections = config.map_or_else(Vec::new, |config| config.sections(&known.1));
+        let sections = config.map_or_else(Vec::new, |config| config.settings.sections_of(&known.1));
         let last = |has: fn(&Section) -> bool| {
             let found = sections.iter().rev().find(|section| has(section));
             found.copied()
@@ -323,13 +326,22 @@ impl Plan {
         };
         let policy = args.host.policy;
         let policy = policy.or_else(|| last(|section| section.policy.is_some())?.policy);
-        let fail_on = args.fail_on.or_else(|| config?.fail_on);
+        let fail_on = args.fail_on.or_else(|| config?.settings.fail_on);
+        let levels = sections.iter().flat_map(|section| &section.rules);
+        let SelectionArgs {
+            select,
+            extend_select,
+            ..
+        } = &args.selection;
+        let selection = Selection::of(levels, select, extend_select)
+            .map_err(|error| Stop::new(error.to_string()))?;
         let least = args.selection.min_severity;
         let settings = Settings {
             config: config.map(|config| config.path.clone()),
             source: number_of(&mut self.sources, source),
             policy: policy.unwrap_or_default(),
-            selection: selection(args, &sections).least(least.or_else(|| config?.min_severity)),
+            selection: selection.least(least.or_else(|| config?.settings.min_severity)),
+            rules: config.map_or_else(Vec::new, |config| config.settings.rules.clone()),
             ignored: args.selection.ignored(),
             fail_on: fail_on.unwrap_or(Severity::Warning),
             baseline: match (&args.baseline, config) {
@@ -365,49 +377,6 @@ fn number_of<T: PartialEq>(list: &mut Vec<T>, value: T) -> usize {
     })
 }
 
-/// The rules and severities: the levels of the configuration in their order, then the command line.
-fn selection(args: &LintArgs, sections: &[&Section]) -> Selection {
-    let mut off: BTreeSet<&str> = BTreeSet::new();
-    let mut severities: BTreeMap<String, Severity> = BTreeMap::new();
-    let mut pedantic: BTreeSet<String> = BTreeSet::new();
-    for (selector, level) in sections.iter().flat_map(|section| &section.rules) {
-        for rule in rules_of(selector) {
-            severities.remove(rule);
-            match level {
-                Level::Off => {
-                    off.insert(rule);
-                    pedantic.remove(rule);
-                }
-                Level::On => {
-                    off.remove(rule);
-                    pedantic.insert(rule.to_owned());
-                }
-                Level::Severity(severity) => {
-                    off.remove(rule);
-                    severities.insert(rule.to_owned(), *severity);
-                }
-            }
-        }
-    }
-    let mut rules = None;
-    if !args.selection.select.is_empty() {
-        pedantic = expand(&args.selection.select);
-        rules = Some(pedantic.clone());
-    } else if !off.is_empty() {
-        let on = RULES.iter().filter(|rule| !off.contains(rule.name));
-        rules = Some(on.map(|rule| rule.name.to_owned()).collect());
-    }
-    let further = expand(&args.selection.extend_select);
-    pedantic.extend(further.iter().cloned());
-    if let Some(rules) = &mut rules {
-        rules.extend(further);
-    }
-    Selection::default()
-        .rules(rules.filter(|rules| rules.len() < RULES.len()))
-        .severities(severities)
-        .pedantic(pedantic)
-}
-
 /// The facts files that a configuration names for an input.
 fn facts_of(config: &Config, sections: &[&Section]) -> Result<Vec<PathBuf>, Stop> {
     let named = sections
@@ -416,8 +385,9 @@ fn facts_of(config: &Config, sections: &[&Section]) -> Result<Vec<PathBuf>, Stop
         .find_map(|section| section.facts.as_ref());
     let mut files: Vec<PathBuf> = Vec::new();
     for (path, span) in named.into_iter().flatten() {
-        config.check_named(path, *span)?;
-        let found = hosts::files(std::slice::from_ref(path)).map_err(|stop| {
+        let path = config.named(path);
+        config.check_named(&path, *span)?;
+        let found = hosts::files(std::slice::from_ref(&path)).map_err(|stop| {
             let title = stop
                 .0
                 .into_iter()

@@ -29,12 +29,14 @@ struct Shape {
     fail_on: Option<SeverityWord>,
     /// The lowest severity that is reported.
     min_severity: Option<SeverityWord>,
-    /// Known findings, which do not count: the file that `vmdisk baseline create` writes.
+    /// Known findings, which do not count: the file that `vmdisk lint --write-baseline` writes.
     baseline: Option<String>,
     /// Files that are not checked, as in .gitignore.
     exclude: Option<OneOrMore>,
     /// Levels by the names of rules and groups.
     rules: Option<BTreeMap<String, LevelWord>>,
+    /// House rules: rules of this repository.
+    rule: Option<Vec<HouseRule>>,
     /// Settings for some files; later ones take precedence.
     files: Option<Vec<Files>>,
 }
@@ -56,6 +58,38 @@ struct Files {
     policy: Option<PolicyWord>,
     /// Levels by the names of rules and groups.
     rules: Option<BTreeMap<String, LevelWord>>,
+}
+
+/// A rule of this repository.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+#[allow(dead_code, reason = "only its schema is used")]
+struct HouseRule {
+    /// Its name, which begins with `house-`.
+    name: String,
+    /// The condition under which it reports a disk, or the guest.
+    when: String,
+    /// The mistake.
+    message: String,
+    /// What to write instead.
+    help: Option<String>,
+    /// The severity of its findings, by default `warning`.
+    severity: Option<SeverityWord>,
+    /// The subject, by default `clarity`.
+    group: Option<GroupWord>,
+}
+
+/// The subject of a rule.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case")]
+#[allow(dead_code, reason = "only its schema is used")]
+enum GroupWord {
+    Startup,
+    DataSafety,
+    Security,
+    Performance,
+    Space,
+    Clarity,
 }
 
 /// A string or a list of strings.
@@ -110,10 +144,11 @@ pub(crate) fn schema() -> schemars::Schema {
 mod tests {
     use std::collections::BTreeSet;
 
+    use vmdisk::rules::Group;
+    use vmdisk::settings::{FILE_KEYS, KEYS, RULE_KEYS};
     use vmdisk::{Policy, Severity};
 
     use super::*;
-    use crate::config::reader::{FILE_KEYS, KEYS};
 
     #[test]
     fn the_schema_has_the_keys_and_words_that_are_read() {
@@ -131,6 +166,10 @@ mod tests {
             keys(&schema["$defs"]["Files"]),
             FILE_KEYS.map(str::to_owned).into()
         );
+        assert_eq!(
+            keys(&schema["$defs"]["HouseRule"]),
+            RULE_KEYS.map(str::to_owned).into()
+        );
         let words = |name: &str| -> BTreeSet<String> {
             let text = schema["$defs"][name].to_string();
             let quoted = text.split('"').skip(1).step_by(2);
@@ -139,6 +178,9 @@ mod tests {
         let severities = words("SeverityWord");
         for severity in Severity::ALL {
             assert!(severities.contains(severity.as_str()), "{severities:?}");
+        }
+        for group in Group::ALL {
+            assert!(words("GroupWord").contains(group.as_str()));
         }
         for policy in Policy::ALL {
             assert!(words("PolicyWord").contains(policy.as_str()));

@@ -1,5 +1,7 @@
 //! Markdown pages as text for a terminal.
 
+use crate::table::wrap;
+
 const BOLD: &str = "\u{1b}[1m";
 const RESET: &str = "\u{1b}[0m";
 
@@ -40,7 +42,7 @@ pub(super) fn formatted(page: &str, has_color: bool, width: Option<usize>) -> St
                         paragraph.push(' ');
                         paragraph.push_str(next.trim_start());
                     }
-                    wrap(&mut out, &paragraph, width);
+                    wrap_paragraph(&mut out, &paragraph, width);
                 }
                 Some(_) | None => out.push_str(line),
             }
@@ -66,25 +68,10 @@ fn continues(paragraph: &str, line: &str) -> bool {
     !paragraph.is_empty() && !line.trim().is_empty() && !begins_block
 }
 
-fn wrap(out: &mut String, paragraph: &str, width: usize) {
-    let indent = indent(paragraph);
-    let mut column = paragraph.len() - paragraph.trim_start().len();
+fn wrap_paragraph(out: &mut String, paragraph: &str, width: usize) {
+    let column = paragraph.len() - paragraph.trim_start().len();
     out.push_str(&paragraph[..column]);
-    let mut is_first = true;
-    for word in paragraph.split_whitespace() {
-        let length = word.chars().count();
-        if !is_first && column + 1 + length > width {
-            out.push('\n');
-            out.push_str(&" ".repeat(indent));
-            column = indent;
-        } else if !is_first {
-            out.push(' ');
-            column += 1;
-        }
-        out.push_str(word);
-        column += length;
-        is_first = false;
-    }
+    wrap(out, paragraph, column, indent(paragraph), width);
 }
 
 fn heading(out: &mut String, title: &str, has_color: bool) {

@@ -1,5 +1,6 @@
 //! `vmdisk facts`.
 
+pub(crate) mod capabilities;
 mod check;
 mod collect;
 pub(crate) mod diff;
@@ -22,5 +23,6 @@ pub(crate) fn run(args: &FactsArgs, io: &mut Io<'_>, colors: Colors) -> Result<E
         Some(FactsCommand::Diff(args)) => diff::run(args, io, colors),
         Some(FactsCommand::Redact(args)) => redact::run(args, io, colors),
         Some(FactsCommand::Check(args)) => check::run(args, io),
+        Some(FactsCommand::Qemu(args)) => capabilities::run(args, io),
     }
 }

@@ -167,6 +167,23 @@ impl Check<'_> {
         Ok(found)
     }
 
+    /// What a text of a guest has more than the text before it: existing findings are not caused by this command.
+    pub(super) fn added(
+        &self,
+        before: &str,
+        after: &str,
+        plan: &Plan,
+    ) -> Result<Vec<Message>, Stop> {
+        let key = |found: &Diagnostic| {
+            let target = found.disk.as_ref().and_then(|disk| disk.target.clone());
+            (found.rule.name, target)
+        };
+        let known: BTreeSet<_> = self.findings(before, plan)?.iter().map(key).collect();
+        let mut found = self.findings(after, plan)?;
+        found.retain(|found| !known.contains(&key(found)));
+        self.judge(found, None)
+    }
+
     /// Splits findings into what refuses and what is only said.
     pub(super) fn judge(
         &self,

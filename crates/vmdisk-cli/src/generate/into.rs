@@ -1,11 +1,10 @@
 //! Disks for a domain that exists: planned around what it has, and added to its text.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use vmdisk::model::{BackendSource, Change, DomainField, FieldPath, Scope};
-use vmdisk::plan::{Plan, PlanErrors, plan_into};
-use vmdisk::{Diagnostic, Document, Facts, Source};
+use vmdisk::plan::{GuestOs, GuestSpec, Plan, PlanErrors, Spec, plan_into};
+use vmdisk::{Document, Facts, Source};
 use vmdisk_source::apply_edits;
 
 use super::check::Check;
@@ -14,6 +13,9 @@ use super::write::Written;
 use crate::input::inputs::{Input, Origin};
 use crate::input::read;
 use crate::stop::Stop;
+
+/// The name space of the notes of libosinfo.
+const LIBOSINFO: &str = "http://libosinfo.org/xmlns/libvirt/domain/1.0";
 
 /// A domain that disks are added to.
 pub(super) struct Existing {
@@ -49,16 +51,31 @@ impl Existing {
         facts: &Facts,
         check: &Check<'_>,
     ) -> Result<Plan, Stop> {
-        if asked.spec.guest.is_some() {
+        let asked_guest = asked.spec.guest.clone().unwrap_or_default();
+        let known = GuestSpec {
+            os: asked_guest.os.or_else(|| noted_os(&self.document)),
+            drivers: asked_guest.drivers,
+            ..GuestSpec::default()
+        };
+        if asked_guest
+            != (GuestSpec {
+                os: asked_guest.os,
+                ..known.clone()
+            })
+        {
             return Err(
                 Stop::new("--into does not change the guest, but the spec describes one")
-                    .help("remove `guest` from the spec"),
+                    .help("remove `guest` from the spec, but for `os` and `drivers`"),
             );
         }
+        let spec = Spec {
+            guest: Some(known),
+            ..asked.spec.clone()
+        };
         let resolved = vmdisk::resolve(&self.document);
-        plan_into(&asked.spec, &resolved.domain, facts, check.target).map_err(
-            |errors: PlanErrors| Stop(errors.iter().map(|error| asked.message(error)).collect()),
-        )
+        plan_into(&spec, &resolved.domain, facts, check.target).map_err(|errors: PlanErrors| {
+            Stop(errors.iter().map(|error| asked.message(error)).collect())
+        })
     }
 
     /// The text of the domain with the disks of a plan, and findings that they add to it.
@@ -74,16 +91,8 @@ impl Existing {
             vmdisk::write::add_devices(before, source, &new.controllers, &new.disks, &changes)
                 .map_err(|error| refuse(error.to_string()))?;
         let text = apply_edits(before, &edits).map_err(|error| refuse(error.to_string()))?;
-        let key = |found: &Diagnostic| {
-            let target = found.disk.as_ref().and_then(|disk| disk.target.clone());
-            (found.rule.name, target)
-        };
-        // Existing findings are not caused by this command.
-        let known: BTreeSet<_> = check.findings(before, plan)?.iter().map(key).collect();
-        let mut found = check.findings(&text, plan)?;
-        found.retain(|found| !known.contains(&key(found)));
         Ok(Written {
-            warnings: check.judge(found, None)?,
+            warnings: check.added(before, &text, plan)?,
             text,
         })
     }
@@ -109,4 +118,16 @@ impl Existing {
         }
         changes
     }
+}
+
+/// The operating system that the creator of a guest noted, by the names of libosinfo.
+pub(crate) fn noted_os(document: &Document) -> Option<GuestOs> {
+    let document = roxmltree::Document::parse(&document.text).ok()?;
+    let is_os = |it: &roxmltree::Node<'_, '_>| it.has_tag_name((LIBOSINFO, "os"));
+    let os = document.descendants().find(is_os)?;
+    let id = os.attribute("id")?;
+    Some(match id.contains("microsoft.com/win") {
+        true => GuestOs::Windows,
+        false => GuestOs::Linux,
+    })
 }

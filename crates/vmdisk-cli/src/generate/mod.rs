@@ -3,14 +3,17 @@
 pub(crate) mod attach;
 mod check;
 pub(crate) mod explain;
-mod into;
+pub(crate) mod into;
 pub(crate) mod spec;
+pub(crate) mod virt_install;
 pub(crate) mod write;
 
 use std::path::Path;
 
 use vmdisk::facts::FactsNeeded;
-use vmdisk::plan::{Plan, SpaceShortage, Spec, plan, shortages};
+use vmdisk::plan::{
+    ChangePlan, Plan, PresentState, SpaceShortage, Spec, plan, plan_changes, shortages,
+};
 use vmdisk::{Facts, Target, facts_needed};
 
 use crate::args::{ExplainFormat, GenerateArgs, GenerateForm, PlanArgs, QemuFormat};
@@ -62,13 +65,56 @@ pub(crate) fn run(args: &GenerateArgs, io: &mut Io<'_>, colors: Colors) -> Resul
     Ok(Exit::Clean)
 }
 
-/// The spec and the plan for `vmdisk apply` with the text of its form; the inner error is a finding, or a request that cannot be met.
-pub(crate) fn make(
-    args: &PlanArgs,
+/// What is planned for `vmdisk apply`.
+pub(crate) struct Made<'a> {
+    args: &'a PlanArgs,
+    known: Host,
+    asked: GenerateInput<'a>,
+    pub(crate) plan: Plan,
+    /// The plan in the form that was asked for.
+    pub(crate) text: String,
+}
+
+impl Made<'_> {
+    pub(crate) fn spec(&self) -> &Spec {
+        &self.asked.spec
+    }
+
+    /// The changes that make what is there as planned.
+    pub(crate) fn changes(&self, have: &PresentState<'_>) -> Result<ChangePlan, Stop> {
+        let nothing = Facts::default();
+        let facts = self.known.facts().unwrap_or(&nothing);
+        let target = self.known.target();
+        plan_changes(have, &self.asked.spec, &self.plan, facts, &target).map_err(|errors| {
+            Stop(
+                errors
+                    .iter()
+                    .map(|error| self.asked.message(error))
+                    .collect(),
+            )
+        })
+    }
+
+    /// Findings that a changed definition has and the definition before has not; an error refuses.
+    pub(crate) fn added_findings(&self, before: &str, after: &str) -> Result<Vec<Message>, Stop> {
+        let check = Check {
+            args: self.args,
+            to: GenerateForm::LibvirtXml,
+            qemu_format: QemuFormat::Lines,
+            facts: self.known.facts(),
+            target: &self.known.target(),
+        };
+        check.added(before, after, &self.plan)
+    }
+}
+
+/// The plan for `vmdisk apply`; the inner error is a finding, or a request that cannot be met.
+pub(crate) fn make<'a>(
+    args: &'a PlanArgs,
     to: GenerateForm,
     io: &mut Io<'_>,
     colors: Colors,
-) -> Result<Result<(Spec, Plan, String), Stop>, Stop> {
+) -> Result<Result<Made<'a>, Stop>, Stop> {
     let (known, asked) = asked(args, io, colors)?;
     let nothing = Facts::default();
     let check = Check {
@@ -83,7 +129,13 @@ pub(crate) fn make(
         for warning in written.warnings {
             io.say(&format!("{}\n", warning.render(colors.stderr)));
         }
-        (asked.spec, plan, written.text)
+        Made {
+            args,
+            known,
+            asked,
+            plan,
+            text: written.text,
+        }
     }))
 }
 
@@ -151,6 +203,7 @@ fn new(
     let mut warnings = check.plan(&plan, asked, written.as_ref())?;
     let mut written = match written {
         Some(written) => written,
+        None if check.to == GenerateForm::VirtInstall => virt_install::write(&asked.spec, &plan)?,
         None => Written {
             text: write::creation(&plan, target, check.to)?,
             warnings: Vec::new(),

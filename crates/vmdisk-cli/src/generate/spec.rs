@@ -74,6 +74,7 @@ pub(super) fn of<'a>(args: &'a PlanArgs, io: &mut Io<'_>) -> Result<GenerateInpu
         ("name", args.name.is_some()),
         ("memory", args.memory.is_some()),
         ("vcpus", args.vcpus.is_some()),
+        ("os", args.os.is_some()),
     ];
     let options = options.into_iter().filter(|(_, is_given)| *is_given);
     let options: Vec<&str> = options.map(|(key, _)| key).collect();
@@ -82,6 +83,7 @@ pub(super) fn of<'a>(args: &'a PlanArgs, io: &mut Io<'_>) -> Result<GenerateInpu
         guest.name = args.name.clone().or(guest.name.take());
         guest.memory = args.memory.or(guest.memory);
         guest.vcpus = args.vcpus.or(guest.vcpus);
+        guest.os = args.os.or(guest.os);
     }
     Ok(GenerateInput {
         spec,

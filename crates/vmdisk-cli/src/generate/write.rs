@@ -59,7 +59,7 @@ pub(crate) fn guest(
             written.warnings.extend(made);
             Some(written)
         }
-        GenerateForm::Script | GenerateForm::Steps => None,
+        GenerateForm::Script | GenerateForm::Steps | GenerateForm::VirtInstall => None,
     })
 }
 
@@ -225,7 +225,8 @@ pub(crate) fn command_line(
         | GenerateForm::LibvirtXml
         | GenerateForm::DiskXml
         | GenerateForm::Script
-        | GenerateForm::Steps => Vec::new(),
+        | GenerateForm::Steps
+        | GenerateForm::VirtInstall => Vec::new(),
     };
     let text = match (form, qemu) {
         (GenerateForm::BlockdevJson, _) => format!("{}\n", line.to_blockdev_json()),

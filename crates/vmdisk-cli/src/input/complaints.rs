@@ -34,7 +34,7 @@ pub(crate) fn complaints(search: &Search, holds_ours: bool) -> Vec<InputReport> 
             None => (
                 Vec::new(),
                 "name a file to read it regardless of its name and .gitignore; on a host of libvirt, \
-                 `vmdisk lint --all-domains --live` checks its guests",
+                 `vmdisk lint --all-domains --live` checks its guests, and `vmdisk lint --live` here the host itself",
             ),
             Some((number, by)) => (
                 vec![skipped(*number, by)],

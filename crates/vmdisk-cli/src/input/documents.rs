@@ -21,6 +21,7 @@ pub(crate) fn read_stdin(
         let bytes = match &input.origin {
             Origin::Named | Origin::Found(_) => continue,
             Origin::Given(bytes) => bytes.clone(),
+            Origin::Host => Vec::new(),
             Origin::Stdin => bounded::stream(&mut *io.stdin).map_err(|error| {
                 Stop::new(format!("could not read standard input: {}", plain(&error)))
             })?,
@@ -38,6 +39,7 @@ pub(crate) fn wanted_facts(
     let mut wanted = FactsNeeded::default();
     let mut on_volumes = Vec::new();
     for (number, input) in inputs.files.iter().enumerate() {
+        wanted.places |= input.origin == Origin::Host;
         if !input.file.is_file()
             && let Entry::Vacant(slot) = read_before.entry(number)
             && let Ok(bytes) = read::input(input)

@@ -23,6 +23,8 @@ pub(crate) enum Origin {
     Stdin,
     /// Another program, which gave these bytes.
     Given(Vec<u8>),
+    /// The facts of the host, which is checked itself.
+    Host,
 }
 
 /// One input.
@@ -112,9 +114,10 @@ impl Inputs {
         }
     }
 
-    /// True if standard input is one of them.
-    pub(crate) fn has_stdin(&self) -> bool {
-        self.files.iter().any(|input| input.origin == Origin::Stdin)
+    /// True if one of them is standard input or a text from another program.
+    pub(crate) fn has_text(&self) -> bool {
+        let is_text = |input: &Input| matches!(input.origin, Origin::Stdin | Origin::Given(_));
+        self.files.iter().any(is_text)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Inputs: files, directories, standard input, guests of libvirt and processes, with the files that they name.
 
+pub(crate) mod absolute;
 pub(crate) mod bounded;
 pub(crate) mod companions;
 pub(crate) mod complaints;

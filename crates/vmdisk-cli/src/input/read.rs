@@ -24,7 +24,7 @@ pub(crate) fn input(input: &Input) -> Result<Vec<u8>, Box<Message>> {
     match input.origin {
         Origin::Found(_) => bounded::regular(&input.file, MAX_BYTES)
             .map_err(|error| unreadable(&input.file, &error)),
-        Origin::Named | Origin::Stdin | Origin::Given(_) => file(&input.file),
+        Origin::Named | Origin::Stdin | Origin::Given(_) | Origin::Host => file(&input.file),
     }
 }
 

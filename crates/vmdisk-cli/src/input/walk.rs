@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::config;
+use crate::input::absolute::absolute;
 use crate::input::ignored::Ignored;
 use crate::input::watch::Progress;
 use crate::pattern;
@@ -61,7 +61,7 @@ pub(crate) fn extension_of(path: &Path) -> Option<&OsStr> {
 pub(crate) fn guest_files(directory: &Path, progress: &Progress) -> Found {
     let mut found = Found::default();
     let mut links = Vec::new();
-    let here = config::absolute(directory);
+    let here = absolute(directory);
     let ignored = Ignored::of(&here, &mut found.trouble);
     let mut todo = vec![(directory.to_owned(), here, ignored)];
     while let Some((directory, absolute, ignored)) = todo.pop() {

@@ -1,98 +1,54 @@
-//! `vmdisk baseline`.
+//! `vmdisk lint --write-baseline` and `--prune-baseline`.
 
-use crate::args::{BaselineArgs, BaselineCommand, BaselineInputArgs, LintArgs, LintFormat};
+use std::path::PathBuf;
+
+use crate::args::{LintArgs, LintFormat};
 use crate::baseline::report;
 use crate::baseline::task::BaselineTask;
-use crate::color::Colors;
 use crate::config::settings::{self, Plan};
-use crate::exit::Exit;
-use crate::input::hypervisor::Added;
 use crate::input::inputs::{self, Inputs};
-use crate::io::Io;
-use crate::lint::check;
-use crate::lint::mode::Mode;
-use crate::sanitize::line;
 use crate::stop::Stop;
 
-/// Runs the command.
-pub(crate) fn run(args: BaselineArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
-    let (input, task, force) = match args.command {
-        BaselineCommand::Create(args) => (args.input, BaselineTask::Create, args.force),
-        BaselineCommand::Prune(input) => (*input, BaselineTask::Prune, false),
-    };
-    let BaselineInputArgs {
-        paths,
-        baseline,
-        host,
-        selection,
-        configuration,
-        jobs,
-        skip_foreign,
-    } = input;
-    let args = LintArgs {
-        paths,
-        host,
-        selection,
-        configuration,
-        jobs,
-        skip_foreign,
-        baseline,
-        task,
-        exit_zero: true,
-        format: LintFormat::Concise,
-        ..LintArgs::default()
-    };
-    match task {
-        BaselineTask::Create => create(args, force, io, colors),
-        BaselineTask::Use | BaselineTask::Prune => prune(&args, io, colors),
-    }
+/// A run about a baseline.
+pub(super) struct BaselineRun {
+    pub(super) inputs: Inputs,
+    pub(super) plan: Plan,
+    /// The new baseline.
+    pub(super) written: Option<PathBuf>,
 }
 
-/// Removes stale entries from the baselines of all inputs.
-fn prune(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
-    let mut inputs = inputs::find(&args.paths, None, args.skip_foreign);
+/// The inputs and their settings. Findings do not fail a run that is about a baseline.
+pub(super) fn plan(args: &mut LintArgs, task: BaselineTask) -> Result<BaselineRun, Stop> {
+    args.exit_zero = true;
+    args.format = LintFormat::Concise;
+    let name = args.stdin_filename.as_deref();
+    let mut inputs = inputs::find(&args.paths, name, args.skip_foreign);
+    inputs.set(&args.values);
     let mut plan = settings::plan(args, &mut inputs)?;
-    if plan.baselines().is_empty() {
-        let path = report::file_to_write(Vec::new())?;
-        plan.settings
-            .iter_mut()
-            .for_each(|settings| settings.baseline = Some(path.clone()));
+    let baselines = plan.baselines();
+    let is_new = task == BaselineTask::Create;
+    if !is_new && !baselines.is_empty() {
+        let written = None;
+        return Ok(BaselineRun {
+            inputs,
+            plan,
+            written,
+        });
     }
-    report_on(args, &plan, &inputs, io, colors)
-}
-
-/// Checks the files; a baseline has no guests that are not files.
-fn report_on(
-    args: &LintArgs,
-    plan: &Plan,
-    inputs: &Inputs,
-    io: &mut Io<'_>,
-    colors: Colors,
-) -> Result<Exit, Stop> {
-    check(
-        args,
-        Mode::Report,
-        plan,
-        inputs,
-        Added::default(),
-        io,
-        colors,
-    )
-}
-
-/// Writes the findings of all inputs to a baseline.
-fn create(mut args: LintArgs, force: bool, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
-    let mut inputs = inputs::find(&args.paths, None, args.skip_foreign);
-    let mut plan = settings::plan(&args, &mut inputs)?;
-    let path = report::file_to_write(plan.baselines())?;
-    if !force {
+    let path = report::file_to_write(baselines)?;
+    if is_new && !args.force {
         report::refuse_to_replace(&path)?;
     }
-    plan.settings
-        .iter_mut()
-        .for_each(|settings| settings.baseline = None);
-    args.output = Some(path.clone());
-    let exit = report_on(&args, &plan, &inputs, io, colors)?;
-    io.say(&format!("wrote {}\n", line(&path.display().to_string())));
-    Ok(exit)
+    // The stale entries of all inputs are in one file, or a new one has all findings.
+    let used = (!is_new).then(|| path.clone());
+    for settings in &mut plan.settings {
+        settings.baseline.clone_from(&used);
+    }
+    let written = is_new.then_some(path);
+    args.output = written.clone().or(args.output.take());
+    Ok(BaselineRun {
+        inputs,
+        plan,
+        written,
+    })
 }

@@ -4,6 +4,7 @@ use vmdisk::rules::OtherGuests;
 use vmdisk::{Fleet, Host, HostGuests, HostIndex};
 
 use crate::config::settings::{Plan, Source};
+use crate::input::inputs::{Input, Origin};
 use crate::lint::results::InputResult;
 use crate::sources::{Loaded, Sources};
 
@@ -14,66 +15,47 @@ pub(crate) struct Guests<'a> {
     has_several: bool,
 }
 
-/// The guests of a source.
-enum OnHost<'a> {
-    /// The guests of one host, with its facts if there are any.
-    Known(Option<&'a HostIndex<'a>>, HostGuests),
-    /// Guests on unknown hosts: the input of the first one, and their number.
-    Unknown(usize, usize),
-}
-
-/// The result of the comparison for one guest.
-pub(crate) enum Compared {
-    /// It conflicts with others.
-    Conflicts(OtherGuests),
-    /// It is the first of several guests that could not be compared.
-    HostsUnknown,
-}
+/// The guests of a host, with its facts if there are any; `None` if the host is not known.
+type OnHost<'a> = Option<(Option<&'a HostIndex<'a>>, HostGuests)>;
 
 impl<'a> Guests<'a> {
-    /// No guests yet, on the hosts of these sources.
+    /// No guests yet, on the hosts of these sources. Those of a directory are all guests of their host.
     pub(crate) fn new(
         plan: &'a Plan,
-        inputs: usize,
+        inputs: &[Input],
         sources: &'a Sources,
         fleets: &'a [Option<Fleet>],
     ) -> Self {
+        let is_found = |input: &Input| matches!(input.origin, Origin::Found(_));
         let by_source = plan.sources.iter().zip(&sources.list).zip(fleets);
         let empty = |((source, loaded), fleet): ((&Source, &'a Loaded), &'a Option<Fleet>)| {
             let only = || fleet.as_ref()?.only_host();
             match (loaded.host.known().or_else(only), &source.host) {
-                (None, None) => OnHost::Unknown(0, 0),
-                (host, _) => OnHost::Known(host.map(Host::index), HostGuests::default()),
+                (None, None) => None,
+                (host, _) => Some((host.map(Host::index), HostGuests::default())),
             }
         };
         Guests {
             plan,
             by_source: by_source.map(empty).collect(),
-            has_several: inputs > 1,
+            has_several: inputs.len() > 1 || inputs.iter().any(is_found),
         }
     }
 
-    /// True if there may be several guests, and the host of those of a source is known.
+    /// True if the guests of a source are compared: their host is known, and its guests are those of several inputs or of a
+    /// directory, or named by `--host`.
     pub(crate) fn are_compared(&self, source: usize) -> bool {
-        self.has_several && matches!(self.by_source[source], OnHost::Known(..))
+        let is_named = self.plan.sources[source].host.is_some();
+        (self.has_several || is_named) && self.by_source[source].is_some()
     }
 
     /// Adds the guest of an input.
     pub(crate) fn add(&mut self, number: usize, result: &mut InputResult) {
         let source = self.source(number);
-        match &mut self.by_source[source] {
-            OnHost::Known(_, guests) => {
-                if let Some(needs) = result.needs.take() {
-                    guests.add(number, *needs);
-                }
-            }
-            OnHost::Unknown(first, count) if result.is_guest => {
-                if *count == 0 {
-                    *first = number;
-                }
-                *count += 1;
-            }
-            OnHost::Unknown(..) => {}
+        if let Some((_, guests)) = &mut self.by_source[source]
+            && let Some(needs) = result.needs.take()
+        {
+            guests.add(number, *needs);
         }
     }
 
@@ -82,19 +64,10 @@ impl<'a> Guests<'a> {
         self.plan.settings[self.plan.of_input[number]].source
     }
 
-    /// The inputs about whose guests there is something to report, in their order.
-    pub(crate) fn compared(&self) -> Vec<(usize, Compared)> {
-        let mut all = Vec::new();
-        for guests in &self.by_source {
-            match guests {
-                OnHost::Known(host, guests) => {
-                    let found = guests.conflicts(*host).into_iter();
-                    all.extend(found.map(|(number, others)| (number, Compared::Conflicts(others))));
-                }
-                OnHost::Unknown(first, 2..) => all.push((*first, Compared::HostsUnknown)),
-                OnHost::Unknown(..) => {}
-            }
-        }
+    /// The inputs whose guests conflict with others, in their order.
+    pub(crate) fn conflicts(&self) -> Vec<(usize, OtherGuests)> {
+        let hosts = self.by_source.iter().flatten();
+        let mut all: Vec<_> = hosts.flat_map(|(host, it)| it.conflicts(*host)).collect();
         all.sort_by_key(|(number, _)| *number);
         all
     }

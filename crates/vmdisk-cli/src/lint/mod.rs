@@ -1,8 +1,9 @@
 //! `vmdisk lint`.
 
-pub(crate) mod baselines;
+mod baselines;
 mod ending;
 mod guests;
+mod host;
 mod mode;
 mod output;
 mod parts;
@@ -25,15 +26,16 @@ use crate::baseline::task::BaselineTask;
 use crate::baseline::{known, report};
 use crate::color::Colors;
 use crate::config::settings::{self, Plan, Settings};
-use crate::config::{NAME, absolute};
+use crate::config::{self, NAME};
 use crate::exit::Exit;
+use crate::input::absolute::absolute;
 use crate::input::companions::Companions;
 use crate::input::complaints::complaints;
 use crate::input::hypervisor::virsh::Virsh;
 use crate::input::hypervisor::whose::LibvirtHost;
 use crate::input::hypervisor::{self, Added};
 use crate::input::inputs::{self, Input, Inputs, Origin};
-use crate::input::{documents, used};
+use crate::input::{bounded, documents, used};
 use crate::io::Io;
 use crate::output::{Stream, deliver};
 use crate::render::message::Message;
@@ -44,17 +46,58 @@ use crate::report::tally::Tally;
 use crate::sanitize::line;
 use crate::sources::Sources;
 use crate::stop::Stop;
+use baselines::BaselineRun;
 use ending::Ending;
 use guests::Guests;
 use mode::Mode;
 use run::{Job, Run, WORTH_THREADS};
 
-/// Runs the command.
+/// Runs the command, which checks the current directory if it names nothing.
+pub(crate) fn command(mut args: LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
+    if let Some(directory) = &args.write_config {
+        return config::init::run(directory, io);
+    }
+    let names_nothing = args.paths.is_empty() && !args.guests.has_any();
+    args.names_nothing = names_nothing;
+    if names_nothing {
+        args.paths.push(".".into());
+    }
+    let ended = match args.task() {
+        BaselineTask::Use => run(&args, io, colors),
+        task => baseline(args, task, io, colors),
+    };
+    if names_nothing && bounded::has_unread_pipe() {
+        io.say("standard input was not read; `vmdisk lint -` reads it\n");
+    }
+    ended
+}
+
+/// Checks the files for a baseline, which has no guests that are not files.
+fn baseline(
+    mut args: LintArgs,
+    task: BaselineTask,
+    io: &mut Io<'_>,
+    colors: Colors,
+) -> Result<Exit, Stop> {
+    let BaselineRun {
+        inputs,
+        plan,
+        written,
+    } = baselines::plan(&mut args, task)?;
+    let added = Added::default();
+    let exit = check(&args, Mode::Report, &plan, &inputs, added, io, colors)?;
+    if let Some(path) = written {
+        io.say(&format!("wrote {}\n", line(&path.display().to_string())));
+    }
+    Ok(exit)
+}
+
+/// Checks what the arguments name.
 pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
     let mode = mode(args)?;
     if mode.changes_text() && args.guests.has_any() {
         return Err(Stop::new("guests that are not files cannot be changed")
-            .help("`vmdisk edit NAME` changes a guest of libvirt"));
+            .help("`vmdisk edit --fix NAME` shows the changes of a guest of libvirt, asks, and defines it"));
     }
     check_outputs(args)?;
     let mut inputs = inputs::find(
@@ -69,7 +112,11 @@ pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Ex
     inputs.set(&args.values);
     let mut added = hypervisor::add(&args.guests, &mut inputs, io)?;
     added.virsh = added.virsh.or_else(|| args.virsh.clone());
-    let plan = settings::plan(args, &mut inputs)?;
+    let mut plan = settings::plan(args, &mut inputs)?;
+    if let Some(host) = host::instead_of(args, mode, &inputs) {
+        inputs = host;
+        plan = settings::plan(args, &mut inputs)?;
+    }
     if args.show_files {
         return show_files::run(&inputs, io, colors);
     }
@@ -105,19 +152,19 @@ fn check(
     failed.extend(sources.failed());
     let fleets = sources.fleets(plan);
     let baselines = known::read(plan)?;
-    let guests = Guests::new(plan, inputs.files.len(), &sources, &fleets);
+    let guests = Guests::new(plan, &inputs.files, &sources, &fleets);
     let job = |settings: &Settings| Job {
         options: sources
             .options(settings, &fleets)
-            .detail(output::detail(args)),
+            .detail(output::detail(args))
+            .compares_guests(guests.are_compared(settings.source)),
         fail_on: settings.fail_on,
         baseline: known::of(settings, &baselines),
         hosts: &sources.list[settings.source].members,
-        compares_guests: guests.are_compared(settings.source),
     };
     let jobs: Vec<Job<'_>> = plan.settings.iter().map(job).collect();
-    // Standard output receives the fixed standard input.
-    let prints_fixed = mode.changes_text() && inputs.has_stdin();
+    // Standard output receives the fixed text of what is no file.
+    let prints_fixed = mode.changes_text() && inputs.has_text();
     let mut renderers = output::renderers(args, mode, colors, prints_fixed);
     // The classes of several hosts are known at the end.
     let is_printed = args.output.is_none()
@@ -133,7 +180,7 @@ fn check(
         tester: tester.as_ref(),
         has_outputs: args.output.is_some() || !args.report.is_empty(),
         needs: output::needs(args, sources.hosts.is_some()),
-        says_once: args.task == BaselineTask::Use,
+        says_once: args.task() == BaselineTask::Use,
         stream: is_printed.then_some(&renderers[0]),
         threads: threads(args, inputs.files.len()),
         unread: AtomicUsize::new(0),
@@ -177,7 +224,7 @@ fn check(
 }
 
 /// Checks all inputs, then compares their guests, and adds what could not be read. Returns the reports, which `count` has
-/// seen, and standard input after fixing.
+/// seen, and the input that is no file after fixing.
 fn gather(
     run: &Run<'_>,
     inputs: &Inputs,
@@ -224,8 +271,8 @@ fn gather(
         fixed = fixed.take().or(result.fixed);
         print(&result.text)
     })?;
-    for (number, compared) in guests.compared() {
-        let result = run.beside(number, &compared).unwrap_or_default();
+    for (number, others) in guests.conflicts() {
+        let result = run.beside(number, &others).unwrap_or_default();
         print(&result.text)?;
         if !run.needs.findings {
             keep(&mut reports, result.reports);
@@ -336,7 +383,7 @@ fn refuse_to_overwrite(args: &LintArgs, inputs: &Inputs, sources: &Sources) -> R
     }
     let read = inputs.files.iter().filter_map(|input| match input.origin {
         Origin::Named | Origin::Found(_) => Some(&input.file),
-        Origin::Given(_) | Origin::Stdin => None,
+        Origin::Given(_) | Origin::Stdin | Origin::Host => None,
     });
     read.chain(&sources.files).for_each(|file| used::file(file));
     outputs

@@ -32,7 +32,7 @@ pub(crate) fn renderers<'a>(
     prints_fixed: bool,
 ) -> Vec<Renderer<'a>> {
     let statistics = args.statistics;
-    let content = match (args.task, mode, statistics) {
+    let content = match (args.task(), mode, statistics) {
         (BaselineTask::Create, ..) => {
             let path = args.output.as_deref().unwrap_or(Path::new("."));
             Content::Baseline(Box::new(Keys::new(path)))
@@ -88,14 +88,14 @@ pub(crate) fn needs(args: &LintArgs, has_hosts: bool) -> ReportNeeds {
             || args.verbose
             || args.diff
             || !args.report.is_empty()
-            || args.task != BaselineTask::Use,
+            || args.task() != BaselineTask::Use,
         unknown_images: args.verbose,
         paths: formats.contains(&LintFormat::Html),
     }
 }
 
 /// Writes the reports where they belong, and messages and the summary to standard error. The first report may be printed
-/// already. `fixed` is standard input after fixing.
+/// already. `fixed` is the input that is no file, after fixing.
 pub(crate) fn write(
     run: RunReport<'_>,
     renderers: &[Renderer<'_>],
@@ -164,7 +164,7 @@ fn say_summary(
     }
     io.say(&match mode {
         Mode::Report | Mode::Fix(_) | Mode::Allow => {
-            let is_given = |it: &Input| matches!(it.origin, Origin::Given(_));
+            let is_given = |it: &Input| matches!(it.origin, Origin::Given(_) | Origin::Host);
             summary.text(!args.cannot_fix && !inputs.files.iter().all(is_given))
         }
         Mode::Diff(_) => summary.would_fix(),

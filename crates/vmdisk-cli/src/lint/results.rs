@@ -12,10 +12,8 @@ pub(crate) struct InputResult {
     pub(crate) reports: Vec<InputReport>,
     /// The text of these reports, if it is printed during the run.
     pub(crate) text: String,
-    /// Standard input after fixing.
+    /// The input that is no file, after fixing.
     pub(crate) fixed: Option<String>,
-    /// True if it is a guest that QEMU runs.
-    pub(crate) is_guest: bool,
     /// What its guest uses of its host, where guests are compared.
     pub(crate) needs: Option<Box<GuestNeeds>>,
 }

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use vmdisk::model::Scope;
 use vmdisk::report::DocumentReport;
+use vmdisk::rules::OtherGuests;
 use vmdisk::trace::{HostTrace, trace_linted};
 use vmdisk::{Document, LintInput, LintOptions, LintReport, Severity};
 
@@ -20,7 +20,7 @@ use crate::input::config_files::{self, DocumentWithFiles};
 use crate::input::inputs::{Input, Origin};
 use crate::input::read::{self, Content};
 use crate::input::used;
-use crate::lint::guests::Compared;
+use crate::lint::host;
 use crate::lint::mode::Mode;
 use crate::lint::parts::Parts;
 use crate::lint::results::InputResult;
@@ -46,8 +46,6 @@ pub(crate) struct Job<'a> {
     pub(crate) baseline: Option<(&'a Baseline, BTreeSet<&'static str>)>,
     /// The numbers of the hosts that the inputs may run on, where there are several.
     pub(crate) hosts: &'a [usize],
-    /// True if the guests of the inputs are compared.
-    pub(crate) compares_guests: bool,
 }
 
 /// What reports show beside findings.
@@ -118,9 +116,9 @@ impl Run<'_> {
     }
 
     /// The further findings of an input, which are about its guest beside others.
-    pub(crate) fn beside(&self, number: usize, compared: &Compared) -> Option<InputResult> {
+    pub(crate) fn beside(&self, number: usize, others: &OtherGuests) -> Option<InputResult> {
         let bytes = self.companions.bytes(number).ok()?;
-        self.task(number).beside(&bytes, compared)
+        self.task(number).beside(&bytes, others)
     }
 
     fn task(&self, number: usize) -> Task<'_> {
@@ -171,6 +169,10 @@ impl Task<'_> {
     fn result(self) -> Option<InputResult> {
         let Task { run, input, .. } = self;
         let mut result = InputResult::default();
+        if input.origin == Origin::Host {
+            result.reports = host::reports(&self.job.options);
+            return Some(self.settled(result));
+        }
         let report = match run.companions.bytes(self.number) {
             Ok(bytes) => {
                 if matches!(input.origin, Origin::Found(_)) {
@@ -195,16 +197,11 @@ impl Task<'_> {
         Some(self.settled(result))
     }
 
-    fn beside(self, bytes: &[u8], compared: &Compared) -> Option<InputResult> {
+    fn beside(self, bytes: &[u8], others: &OtherGuests) -> Option<InputResult> {
         let mut ignored = Vec::new();
         let document = self.planned(bytes, &mut ignored).ok()?;
         let parts = Parts::of(self.input, &document);
-        let options = &self.job.options;
-        let found = match compared {
-            Compared::Conflicts(others) => LintInput::Beside(&document, others),
-            Compared::HostsUnknown => LintInput::BesideUnknown(&document),
-        };
-        let found = vmdisk::lint(found, options);
+        let found = vmdisk::lint(LintInput::Beside(&document, others), &self.job.options);
         let (report, mut reports) = self.split(document, found, parts);
         reports.insert(0, report);
         let continued = reports.iter_mut();
@@ -280,9 +277,7 @@ impl Task<'_> {
     fn check(self, bytes: &[u8], result: &mut InputResult) -> Result<InputReport, Box<Message>> {
         let Task { run, job, .. } = self;
         let document = self.planned(bytes, &mut result.reports)?;
-        let domain = document.domain();
-        result.is_guest = domain.scope == Scope::WholeGuest && domain.foreign_type().is_none();
-        if job.compares_guests {
+        if job.options.compares_guests {
             result.needs = vmdisk::guest_needs(&document, &job.options, self.number).map(Box::new);
         }
         if run.mode != Mode::Report {
@@ -348,12 +343,12 @@ impl Task<'_> {
             Mode::Diff(_) if changes => diff = diff::unified(&input.file, &own, text),
             Mode::Report | Mode::Diff(_) => {}
             Mode::Fix(_) | Mode::Allow => match input.origin {
-                Origin::Stdin => result.fixed = Some(text.to_owned()),
+                Origin::Stdin | Origin::Given(_) => result.fixed = Some(text.to_owned()),
                 Origin::Named | Origin::Found(_) if changes => {
                     replace(&input.file, bytes, text.as_bytes())
                         .map_err(|error| self.failure(not_written(&error)))?;
                 }
-                Origin::Named | Origin::Found(_) | Origin::Given(_) => {}
+                Origin::Named | Origin::Found(_) | Origin::Host => {}
             },
         }
         let parts = Parts::of(input, &changed);
@@ -444,7 +439,6 @@ mod tests {
             fail_on: Severity::Warning,
             baseline: None,
             hosts: &[],
-            compares_guests: true,
         };
         let run = Run {
             says_once: false,

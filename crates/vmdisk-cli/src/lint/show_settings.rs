@@ -36,6 +36,7 @@ fn write(out: &mut String, plan: &Plan, settings: &Settings) {
         source,
         policy,
         selection,
+        rules,
         ignored,
         fail_on,
         baseline,
@@ -65,8 +66,12 @@ fn write(out: &mut String, plan: &Plan, settings: &Settings) {
         quoted(fail_on.as_str()),
         quoted(least.as_str())
     );
+    for rule in rules {
+        let _ = writeln!(out, "# house rule {}: {}", rule.name, rule.severity);
+    }
     let levels: Vec<(&str, &str)> = RULES
         .iter()
+        .chain(rules)
         .filter_map(|rule| {
             let is_off = !selection.has_rule(rule.name) || ignored.contains(rule.name);
             let severity = selection.severities.get(rule.name);

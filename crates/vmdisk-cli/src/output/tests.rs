@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::CommandFactory as _;
 use clap::builder::ValueParser;
 
 use crate::args::Cli;
@@ -50,7 +49,7 @@ const OTHERS: &[&str] = &[
     "bench verify --to-facts",
     "bench report --output",
     "bench report --to-facts",
-    "capabilities --output",
+    "facts qemu --output",
     "convert --output",
     "facts --output",
     "facts redact --output",
@@ -68,16 +67,15 @@ const OTHERS: &[&str] = &[
     "bench verify --output",
     "facts --probe-dio",
     "facts --record",
-    "config init directory",
-    "man directory",
-    // No option of the command names a file to write; a baseline is changed in its place.
-    "baseline prune --baseline",
-    "baseline prune --config",
-    "baseline prune --facts",
-    "baseline prune --qemu",
-    "baseline prune paths",
+    "lint --write-config",
+    "print man directory",
     "bench prepare-device device",
     "bench read paths",
+    "bench history --output",
+    "bench read --baselines",
+    "bench history --baselines",
+    "bench run --baselines",
+    "bench verify --baselines",
     "bench resume directory",
     "bench run --destroy-data-behind",
     "bench run --destroy-data-on",
@@ -239,38 +237,55 @@ const READ: &[(&str, &str, &[&str])] = &[
         &["facts", "redact", "f.json", "--salt-file", "salt"],
     ),
     (
-        "capabilities --qemu",
+        "facts qemu --qemu",
         "q.json",
-        &["capabilities", "--qemu", "q.json"],
+        &["facts", "qemu", "--qemu", "q.json"],
     ),
     (
-        "baseline create paths",
+        "a baseline of a guest",
         "g.xml",
-        &["baseline", "create", "g.xml", "--force"],
+        &["lint", "g.xml", "--force", "--write-baseline"],
     ),
     (
-        "baseline create --facts",
+        "a baseline of a guest with facts",
         "f.json",
         &[
-            "baseline", "create", "g.xml", "--force", "--facts", "f.json",
+            "lint",
+            "g.xml",
+            "--force",
+            "--facts",
+            "f.json",
+            "--write-baseline",
         ],
     ),
     (
-        "baseline create --config",
+        "a baseline of a run with a configuration",
         "c.toml",
         &[
-            "baseline", "create", "g.xml", "--force", "--config", "c.toml",
+            "lint",
+            "g.xml",
+            "--force",
+            "--config",
+            "c.toml",
+            "--write-baseline",
         ],
     ),
     (
-        "baseline create --qemu",
+        "a baseline of a run with a recording",
         "q.json",
-        &["baseline", "create", "g.xml", "--force", "--qemu", "q.json"],
+        &[
+            "lint",
+            "g.xml",
+            "--force",
+            "--qemu",
+            "q.json",
+            "--write-baseline",
+        ],
     ),
     (
-        "baseline create --baseline",
+        "a disk",
         "disk.img",
-        &["baseline", "create", "g.xml", "--force"],
+        &["lint", "g.xml", "--force", "--write-baseline"],
     ),
     #[cfg(feature = "bench")]
     ("bench report run", "r.json", &["bench", "report", "r.json"]),
@@ -324,10 +339,10 @@ fn write_files(folder: &Path) {
     let created = run(
         folder,
         &[
-            "baseline",
-            "create",
+            "lint",
             "g.xml",
             "--force",
+            "--write-baseline",
             "--baseline",
             "b.jsonl",
         ],
@@ -366,12 +381,12 @@ fn no_output_replaces_what_the_run_reads() {
         let file = folder.join(file);
         let name = file.strip_prefix(folder).unwrap().to_str().unwrap();
         let report = format!("json={name}");
-        let (option, new) = match words[0] {
-            "baseline" => ("--baseline", "new.jsonl"),
+        let (option, new) = match *words.last().unwrap() {
+            "--write-baseline" => ("--baseline", "new.jsonl"),
             _ => ("-o", "new.out"),
         };
         let mut outputs = vec![[option, name]];
-        if words[0] == "lint" {
+        if words[0] == "lint" && option == "-o" {
             outputs.push(["--report", &report]);
         }
         let before = fs::read(&file).unwrap();
@@ -410,7 +425,7 @@ fn paths_of(command: &clap::Command, name: &str, found: &mut BTreeSet<String>) {
 #[test]
 fn every_option_with_a_path_is_classified() {
     let mut found = BTreeSet::new();
-    let mut command = Cli::command();
+    let mut command = Cli::whole();
     command.build();
     paths_of(&command, "", &mut found);
     let is_option = |what: &&str| !what.starts_with("a disk") && !what.contains(" of a ");

@@ -14,12 +14,27 @@ use crate::sanitize::line;
 pub(crate) fn file(input: &InputReport, view: &View<'_>) -> String {
     let mut out = String::new();
     let path = input.path.as_str();
+    // The host has no text.
+    let has_text = input.outcome.as_ref().is_ok_and(|it| !it.text.is_empty());
+    let path = |finding: &Diagnostic| {
+        let start = finding.place.start;
+        match has_text {
+            true => format!("{}:{}:{}", line(path), start.line, start.column),
+            false => line(path).into_owned(),
+        }
+    };
     for finding in view.findings(input) {
-        one(&mut out, path, finding, finding.severity.as_str(), view);
+        one(
+            &mut out,
+            &path(finding),
+            finding,
+            finding.severity.as_str(),
+            view,
+        );
     }
     if view.show_allowed {
         for finding in input.allowed() {
-            one(&mut out, path, finding, "allowed", view);
+            one(&mut out, &path(finding), finding, "allowed", view);
         }
     }
     out
@@ -40,14 +55,14 @@ pub(crate) fn failure(path: &str, message: &Message) -> String {
     format!("{}:{at} error: {}\n", line(path), line(&text))
 }
 
-fn one(out: &mut String, path: &str, finding: &Diagnostic, word: &str, view: &View<'_>) {
-    let start = finding.place.start;
-    // Writing to a string does not fail.
-    let _ = write!(out, "{}:{}:{}: ", line(path), start.line, start.column);
+fn one(out: &mut String, place: &str, finding: &Diagnostic, word: &str, view: &View<'_>) {
+    out.push_str(place);
+    out.push_str(": ");
     let (rule, title) = (finding.rule.name, line(&finding.title));
     match view.links {
         true => {
             let url = page_url(rule);
+            // Writing to a string does not fail.
             let _ = write!(
                 out,
                 "{word}[\u{1b}]8;;{url}\u{1b}\\{rule}\u{1b}]8;;\u{1b}\\]: {title}"

@@ -11,17 +11,16 @@ use vmdisk::report::{Counts, DocumentReport};
 use vmdisk::{Diagnostic, Severity};
 
 use crate::clock;
+use crate::draw;
 use crate::render::message::Message;
 use crate::render::statistics::Statistics;
-use crate::render::{View, fix_command, page_url};
+use crate::render::{PAGE_STYLE, View, fix_command, page_url};
 use crate::report::diff;
 use crate::report::input::{InputReport, confidence_note, unwritten_note};
 use crate::report::run::RunReport;
 use crate::sanitize::{line, lines};
 use crate::trace::svg;
 use vmdisk_source::secrets::mask;
-
-const STYLE: &str = include_str!("page.css");
 
 /// The most pictures: they are most of the page.
 const MAX_PICTURES: usize = 40;
@@ -98,7 +97,7 @@ pub(crate) fn write(
             meta charset="utf-8";
             meta name="viewport" content="width=device-width, initial-scale=1";
             title { "vmdisk lint" }
-            style { (PreEscaped(STYLE)) (PreEscaped(svg::STYLE)) }
+            style { (PreEscaped(PAGE_STYLE)) (PreEscaped(draw::STYLE)) }
         }
     };
     let top = html! {
@@ -213,7 +212,7 @@ fn guest(
                 }
                 div class="pictures" {
                     @for (number, disk) in paths.guest.disks.iter().enumerate() {
-                        @if with_findings.contains(&number) { (svg::picture(disk)) }
+                        @if with_findings.contains(&number) { (svg::picture(disk).in_page()) }
                     }
                 }
             }

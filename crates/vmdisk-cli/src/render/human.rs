@@ -92,7 +92,7 @@ fn block(
         url: view.links.then(|| page_url(rule.name)),
         title,
         path: Some(path),
-        quoted: Some(Quoted {
+        quoted: (!report.text.is_empty()).then_some(Quoted {
             text: &report.text,
             lines: &report.lines,
             secrets,

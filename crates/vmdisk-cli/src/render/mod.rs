@@ -21,25 +21,26 @@ pub(crate) mod window;
 mod xml;
 
 use vmdisk::plan::shell_word;
+pub(crate) use vmdisk::rules::page_address as page_url;
 use vmdisk::{Applicability, Diagnostic, Severity};
 
 use crate::input::hypervisor::NotAFile;
 use crate::report::input::InputReport;
 use vmdisk::report::Classes;
 
-/// The address of the page of a rule.
-pub(crate) fn page_url(rule: &str) -> String {
-    let repository = env!("CARGO_PKG_REPOSITORY");
-    format!("{repository}/blob/main/docs/rules/{rule}.md")
-}
+/// Colours and letters of pages.
+pub(crate) const PAGE_STYLE: &str = include_str!("page.css");
 
 /// The command that applies a fix to an input. A process has none: its command line comes from elsewhere.
 pub(crate) fn fix_command(path: &str, applicability: Applicability) -> Option<String> {
-    match (NotAFile::of(path), applicability) {
-        (Some(NotAFile::Domain(name)), _) => Some(format!("vmdisk edit {}", shell_word(name))),
-        (Some(NotAFile::Process), _) => None,
-        (None, Applicability::Safe) => Some("vmdisk lint --fix".to_owned()),
-        (None, Applicability::Unsafe) => Some("vmdisk lint --fix --unsafe-fixes".to_owned()),
+    let fix = match applicability {
+        Applicability::Safe => "--fix",
+        Applicability::Unsafe => "--fix --unsafe-fixes",
+    };
+    match NotAFile::of(path) {
+        Some(NotAFile::Domain(name)) => Some(format!("vmdisk edit {fix} {}", shell_word(name))),
+        Some(NotAFile::Process) => None,
+        None => Some(format!("vmdisk lint {fix}")),
     }
 }
 

@@ -8,7 +8,7 @@ use vmdisk::plan::shell_word;
 
 use vmdisk::report::{Counts, Unchecked};
 
-use crate::report::input::InputReport;
+use crate::report::input::{CheckedHost, InputReport};
 use crate::sanitize::line;
 use crate::values::unknown_words;
 use vmdisk::report::Classes;
@@ -25,6 +25,8 @@ pub(crate) struct Summary {
     unknown_words: BTreeSet<String>,
     /// Files of directories that name QEMU and were not read.
     pub(crate) unread: usize,
+    /// What was checked instead of files.
+    host: Option<CheckedHost>,
     /// The reasons for that.
     reasons: BTreeSet<Cow<'static, str>>,
 }
@@ -33,6 +35,7 @@ impl Summary {
     /// Counts an input.
     pub(crate) fn add(&mut self, input: &InputReport) {
         self.counts.add(&input.entry());
+        self.host = self.host.take().or_else(|| input.host.clone());
         let Ok(report) = &input.outcome else { return };
         self.with_disks += usize::from(report.disks > 0);
         self.templates.0 += usize::from(report.placeholders > 0);
@@ -70,31 +73,15 @@ impl Summary {
     /// The summary for people, of a run with inputs; `suggests_fix` if the command can apply fixes.
     pub(crate) fn text(&self, suggests_fix: bool) -> String {
         let mut out = String::new();
-        let counts = [
-            (self.counts.errors, "error", "errors"),
-            (self.counts.warnings, "warning", "warnings"),
-            (self.counts.advice, "advice", "advice"),
-            (
-                self.counts.pedantic,
-                "pedantic finding",
-                "pedantic findings",
-            ),
-        ];
-        let found: Vec<String> = counts
-            .iter()
-            .filter(|(number, ..)| *number > 0)
-            .map(|(number, one, many)| count(*number, one, many))
-            .collect();
         let read = self.counts.inputs - self.counts.failed_inputs;
         // Where nothing could be read, "no findings" would be no news.
         if read > 0 {
-            let found = if found.is_empty() {
-                "no findings".to_owned()
-            } else {
-                found.join(", ")
+            let checked = match &self.host {
+                Some(host) => host.what.clone(),
+                None => count(read, "file", "files"),
             };
-            let _ = write!(out, "{found} in {}", count(read, "file", "files"));
-            if self.with_disks == 0 {
+            let _ = write!(out, "{} in {checked}", self.found());
+            if self.with_disks == 0 && self.host.is_none() {
                 out.push_str(" without a disk");
             }
         }
@@ -117,6 +104,9 @@ impl Summary {
             let _ = write!(out, "; {not_checked}");
         }
         out.push('\n');
+        for left_out in self.host.iter().flat_map(|host| &host.left_out) {
+            let _ = writeln!(out, "not checked: {}", line(left_out));
+        }
         out.push_str(&unknown_words(&self.unknown_words));
         out.push_str(&self.unread_files());
         if let (files @ 1.., placeholders) = self.templates {
@@ -147,6 +137,26 @@ impl Summary {
             }
         }
         out
+    }
+
+    /// The numbers of findings.
+    fn found(&self) -> String {
+        let counts = [
+            (self.counts.errors, "error", "errors"),
+            (self.counts.warnings, "warning", "warnings"),
+            (self.counts.advice, "advice", "advice"),
+            (
+                self.counts.pedantic,
+                "pedantic finding",
+                "pedantic findings",
+            ),
+        ];
+        let found = counts.iter().filter(|(number, ..)| *number > 0);
+        let found = found.map(|(number, one, many)| count(*number, one, many));
+        match found.collect::<Vec<_>>().as_slice() {
+            [] => "no findings".to_owned(),
+            found => found.join(", "),
+        }
     }
 
     /// The number of rules that could not be checked, with the reason; `None` if all could.
@@ -334,7 +344,7 @@ fn is_for_all(why: &str) -> bool {
     [
         Missing::NO_FACTS,
         Missing::NO_QEMU,
-        Missing::NO_HOST,
+        Missing::NO_OTHERS,
         Missing::DISKS_ONLY,
         Missing::NOT_QEMU,
     ]
@@ -387,6 +397,6 @@ impl Missed<'_> {
     }
 }
 
-fn count(number: usize, one: &str, many: &str) -> String {
+pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }

@@ -33,8 +33,19 @@ pub(crate) struct InputReport {
     pub(crate) unknown_images: BTreeMap<usize, String>,
     /// The I/O paths of the disks, if a report shows them.
     pub(crate) paths: Vec<HostTrace>,
+    /// What a check of the host itself looked at, with its first report.
+    pub(crate) host: Option<CheckedHost>,
     /// The changes of a fix that is not made, as a diff; empty without changes.
     pub(crate) diff: String,
+}
+
+/// What a check of the host itself looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CheckedHost {
+    /// The places by their kinds, and the programs with their versions, in words.
+    pub(crate) what: String,
+    /// The places that could not be checked, each with the reason.
+    pub(crate) left_out: Vec<String>,
 }
 
 impl InputReport {
@@ -50,6 +61,7 @@ impl InputReport {
             is_continued: false,
             unknown_images: BTreeMap::new(),
             paths: Vec::new(),
+            host: None,
             diff: String::new(),
         }
     }
@@ -141,12 +153,7 @@ impl InputReport {
         let (false, Ok(report)) = (self.has_baseline, &mut self.outcome) else {
             return false;
         };
-        let before = report.findings.len();
-        report.findings.retain(|finding| {
-            let is_of_host = finding.is_about_host && finding.severity <= Severity::Advice;
-            !is_of_host || said.insert((host, finding.title.clone()))
-        });
-        report.findings.len() < before
+        report.drop_said(host, said)
     }
 
     /// Gives hosts the numbers that they have among all hosts of the run.

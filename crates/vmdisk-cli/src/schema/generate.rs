@@ -7,8 +7,8 @@ use vmdisk_bench_runner::{BenchResult, report::RunComparison};
 
 use crate::args::SchemaFormat;
 use crate::baseline;
-use crate::capabilities;
 use crate::config;
+use crate::facts::capabilities;
 use crate::output::pretty_json;
 use crate::render::statistics;
 

@@ -1,14 +1,12 @@
 //! The paths as a picture: a box for each step, with the result of each operation.
 
-use maud::{Markup, PreEscaped, html};
+use maud::{Markup, html};
 use vmdisk::trace::{DiskTrace, RequestEffect, TraceStep};
 
 use super::text::{name, words};
 use super::traced::Traced;
+use crate::draw::{self, WIDTH};
 use crate::sanitize::line;
-
-/// The width of a picture.
-const WIDTH: usize = 420;
 
 /// The place on the left for lines to steps that are not the next one.
 const GUTTER: usize = 24;
@@ -25,40 +23,20 @@ const MAX_FINDINGS: usize = 4;
 /// The most letters in a line of properties.
 const MAX_LETTERS: usize = 60;
 
-/// The colours, for bright and dark surroundings.
-pub(crate) const STYLE: &str = include_str!("picture.css");
-
 /// The paths as one picture.
 pub(super) fn write(traced: &Traced) -> String {
     let guest = traced.domain.as_deref().unwrap_or(&traced.file);
-    let pictures: Vec<Picture<'_>> = traced.guest.disks.iter().map(Picture::new).collect();
-    let height = pictures
-        .iter()
-        .map(|picture| picture.height)
-        .max()
-        .unwrap_or(GAP);
-    let width = WIDTH * pictures.len().max(1);
-    let markup = html! {
-        svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {width} {height}")) width=(width) height=(height) class="io-path" role="img" {
-            title { (line(&format!("I/O paths of {guest}"))) }
-            style { (PreEscaped(STYLE)) }
-            rect class="paper" width=(width) height=(height) {}
-            @for (nth, picture) in pictures.iter().enumerate() {
-                g transform=(format!("translate({} 0)", nth * WIDTH)) { (picture.content()) }
-            }
-        }
-    };
-    format!("{}\n", markup.into_string())
+    let pictures: Vec<draw::Picture> = traced.guest.disks.iter().map(picture).collect();
+    draw::file(&format!("I/O paths of {guest}"), &pictures, true)
 }
 
-/// The picture of one disk, for a page that has [`STYLE`].
-pub(crate) fn picture(disk: &DiskTrace) -> Markup {
+/// The picture of one disk.
+pub(crate) fn picture(disk: &DiskTrace) -> draw::Picture {
     let picture = Picture::new(disk);
-    html! {
-        svg viewBox=(format!("0 0 {WIDTH} {}", picture.height)) class="io-path" role="img" {
-            title { "I/O path of " (line(&name(disk))) }
-            (picture.content())
-        }
+    draw::Picture {
+        title: format!("I/O path of {}", name(disk)),
+        height: picture.height,
+        content: picture.content(),
     }
 }
 

@@ -319,7 +319,7 @@ fn the_guest_is_defined_once_and_one_that_differs_is_refused() {
     let (code, _, errors) = define();
     assert_eq!(code, Some(1), "{errors}");
     assert!(
-        errors.contains("the guest web1 exists and differs from the plan:\n  disk vdb is no disk"),
+        errors.contains("the guest web1 exists and differs from the plan:\n  disk vdb: target is vdc, and the plan has vdb"),
         "{errors}"
     );
     // Words of the configuration, and none of the program.

@@ -33,7 +33,7 @@ fn files_whose_names_are_not_text_have_their_own_entries() {
     let place = Place::with(&[("d/clean.xml", CLEAN)]);
     let path = |name: &[u8]| place.path("d").join(std::ffi::OsStr::from_bytes(name));
     std::fs::write(path(b"a\xfe.xml"), UNSAFE).unwrap();
-    assert_eq!(place.run(&["baseline", "create", "d"]).code, 0);
+    assert_eq!(place.run(&["lint", "d", "--write-baseline"]).code, 0);
     let is_known = |file: &str| entries(&place).iter().any(|it| it["file"] == file);
     assert!(is_known(r"d/a\xfe.xml"));
     assert_eq!(lint(&place, &[]).code, 0);
@@ -42,7 +42,7 @@ fn files_whose_names_are_not_text_have_their_own_entries() {
     let renamed = lint(&place, &[]);
     assert_eq!(renamed.code, 1, "{renamed:?}");
     std::fs::write(path(b"a\xfe.xml"), CLEAN).unwrap();
-    let pruned = place.run(&["baseline", "prune", "d/clean.xml"]);
+    let pruned = place.run(&["lint", "d/clean.xml", "--prune-baseline"]);
     assert_eq!(pruned.code, 0, "{pruned:?}");
     assert!(
         is_known(r"d/a\xfe.xml"),
@@ -54,7 +54,7 @@ fn files_whose_names_are_not_text_have_their_own_entries() {
 fn known_findings_do_not_count_and_new_ones_do() {
     let place = guests();
     assert_eq!(place.run(&["lint", "d"]).code, 1);
-    let created = place.run(&["baseline", "create", "d"]);
+    let created = place.run(&["lint", "d", "--write-baseline"]);
     assert_eq!(
         (created.code, created.stdout.as_str()),
         (0, ""),
@@ -108,7 +108,7 @@ fn more_findings_of_one_kind_than_the_baseline_counts_are_new() {
     let three = two.replace("shape='x'", "shape='x' taste='y'");
     let place = Place::with(&[("d/a.xml", &two)]);
     let of = |place: &Place| {
-        let run = place.run(&["baseline", "create", "d", "--force"]);
+        let run = place.run(&["lint", "d", "--write-baseline", "--force"]);
         assert_eq!(run.code, 0, "{run:?}");
         let all = entries(place);
         let counts = all.iter().map(|entry| entry["count"].as_u64().unwrap());
@@ -125,7 +125,7 @@ fn more_findings_of_one_kind_than_the_baseline_counts_are_new() {
 #[test]
 fn stale_entries_are_reported_and_pruned() {
     let place = guests();
-    assert_eq!(place.run(&["baseline", "create", "d"]).code, 0);
+    assert_eq!(place.run(&["lint", "d", "--write-baseline"]).code, 0);
     let before = entries(&place).len();
     place.write("d/a.xml", CLEAN.as_bytes());
     std::fs::remove_file(place.path("d/b.xml")).unwrap();
@@ -156,7 +156,7 @@ fn stale_entries_are_reported_and_pruned() {
     let run = place.run(&other);
     assert!(!run.stderr.contains("d/a.xml"), "{run:?}");
 
-    let pruned = place.run(&["baseline", "prune", "d"]);
+    let pruned = place.run(&["lint", "d", "--prune-baseline"]);
     assert_eq!((pruned.code, pruned.stdout.as_str()), (0, ""), "{pruned:?}");
     assert!(
         pruned.stderr.contains("stale entries removed"),
@@ -169,7 +169,7 @@ fn stale_entries_are_reported_and_pruned() {
             .all(|entry| entry["file"] != "d/b.xml" && entry["rule"] != "cache-unsafe")
     );
     assert!(!lint(&place, &[]).stderr.contains("stale"));
-    let again = place.run(&["baseline", "prune", "d"]);
+    let again = place.run(&["lint", "d", "--prune-baseline"]);
     assert!(again.stderr.contains("no stale entries"), "{again:?}");
 }
 
@@ -188,7 +188,7 @@ fn facts_that_are_missing_make_no_entry_stale() {
         text.replace("/srv/web1.raw", "/srv/img/web1.img")
             .as_bytes(),
     );
-    let created = place.run(&["baseline", "create", "d", "--facts", facts]);
+    let created = place.run(&["lint", "d", "--write-baseline", "--facts", facts]);
     assert_eq!(created.code, 0, "{created:?}");
     assert!(
         place.read(BASELINE).contains("btrfs-"),
@@ -197,22 +197,27 @@ fn facts_that_are_missing_make_no_entry_stale() {
     );
     assert!(!lint(&place, &[]).stderr.contains("stale"));
     assert_eq!(lint(&place, &["--facts", facts]).code, 0);
-    let pruned = place.run(&["baseline", "prune", "d"]);
+    let pruned = place.run(&["lint", "d", "--prune-baseline"]);
     assert!(pruned.stderr.contains("no stale entries"), "{pruned:?}");
 }
 
 #[test]
 fn an_existing_baseline_is_replaced_only_on_request_and_never_consulted() {
     let place = guests();
-    assert_eq!(place.run(&["baseline", "create", "d"]).code, 0);
+    assert_eq!(place.run(&["lint", "d", "--write-baseline"]).code, 0);
     let first = place.read(BASELINE);
-    let refused = place.run(&["baseline", "create", "d"]);
+    let refused = place.run(&["lint", "d", "--write-baseline"]);
     assert_eq!(refused.code, 2, "{refused:?}");
     assert!(
         refused.stderr.contains("vmdisk-baseline.json exists"),
         "{refused:?}"
     );
-    assert_eq!(place.run(&["baseline", "create", "d", "--force"]).code, 0);
+    assert_eq!(
+        place
+            .run(&["lint", "d", "--write-baseline", "--force"])
+            .code,
+        0
+    );
     assert_eq!(place.read(BASELINE), first);
 }
 
@@ -226,13 +231,13 @@ fn the_configuration_names_a_baseline() {
     assert_eq!(missing.code, 2, "{missing:?}");
     for says in [
         "could not read the baseline ci/known.json: no such file or directory\n --> vmdisk.toml:1:12\n",
-        "`vmdisk baseline create` writes one",
+        "`vmdisk lint --write-baseline` writes one",
     ] {
         assert!(missing.stderr.contains(says), "{missing:?}");
     }
     // Only a run that reads it needs it.
     assert_eq!(place.run(&["lint", "d", "--show-files"]).code, 0);
-    assert_eq!(place.run(&["baseline", "create", "d"]).code, 0);
+    assert_eq!(place.run(&["lint", "d", "--write-baseline"]).code, 0);
     assert!(
         place
             .read("ci/known.json")
@@ -246,7 +251,7 @@ fn the_configuration_names_a_baseline() {
         "{settings:?}"
     );
     place.write("d/a.xml", CLEAN.as_bytes());
-    let pruned = place.run(&["baseline", "prune", "d"]);
+    let pruned = place.run(&["lint", "d", "--prune-baseline"]);
     assert!(pruned.stderr.contains("ci/known.json: "), "{pruned:?}");
     assert_eq!(
         place.read("ci/known.json").matches("cache-unsafe").count(),
@@ -257,7 +262,7 @@ fn the_configuration_names_a_baseline() {
 #[test]
 fn a_broken_baseline_is_an_error_with_its_place() {
     let place = guests();
-    assert_eq!(place.run(&["baseline", "create", "d"]).code, 0);
+    assert_eq!(place.run(&["lint", "d", "--write-baseline"]).code, 0);
     let broken = place
         .read(BASELINE)
         .replacen("\"count\":1", "\"count\":\"x\"", 1);
@@ -280,12 +285,12 @@ fn the_file_has_a_schema_and_is_the_same_with_any_number_of_threads() {
         let text = UNSAFE.replace("vda", if number % 2 == 0 { "vda" } else { "vdb" });
         place.write(&format!("d/{number:02}.xml"), text.as_bytes());
     }
-    let schema = place.run(&["schema", "baseline"]);
+    let schema = place.run(&["print", "schema", "baseline"]);
     let schema: Value = serde_json::from_str(&schema.stdout).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let mut files = Vec::new();
     for jobs in ["1", "4"] {
-        let run = place.run(&["baseline", "create", "d", "--force", "-j", jobs]);
+        let run = place.run(&["lint", "d", "--write-baseline", "--force", "-j", jobs]);
         assert_eq!(run.code, 0, "{run:?}");
         let text = place.read(BASELINE);
         assert!(validator.is_valid(&serde_json::from_str(&text).unwrap()));
@@ -300,7 +305,7 @@ fn the_file_has_a_schema_and_is_the_same_with_any_number_of_threads() {
 #[test]
 fn known_findings_are_named_as_such_in_every_format() {
     let place = guests();
-    assert_eq!(place.run(&["baseline", "create", "d/a.xml"]).code, 0);
+    assert_eq!(place.run(&["lint", "d/a.xml", "--write-baseline"]).code, 0);
     let report = |format: &str| {
         place
             .run(&["lint", "d", "--baseline", BASELINE, "--format", format])
@@ -348,7 +353,7 @@ fn a_config_file_of_several_command_lines_has_one_entry_for_each_finding() {
         ("d/disks.cfg", config),
     ]);
     assert_eq!(lint(&Place::with(&[]), &[]).code, 2);
-    assert_eq!(place.run(&["baseline", "create", "d"]).code, 0);
+    assert_eq!(place.run(&["lint", "d", "--write-baseline"]).code, 0);
     let text = place.read(BASELINE);
     assert_eq!(text.matches("cache-unsafe").count(), 1, "{text}");
     assert!(text.contains("\"file\":\"d/disks.cfg\""), "{text}");
@@ -368,7 +373,7 @@ fn thousands_of_files_with_a_baseline_are_clean() {
             text.as_bytes(),
         );
     }
-    assert_eq!(place.run(&["baseline", "create", "d"]).code, 0);
+    assert_eq!(place.run(&["lint", "d", "--write-baseline"]).code, 0);
     let run = lint(&place, &[]);
     assert_eq!((run.code, run.stdout.as_str()), (0, ""), "{}", run.stderr);
 }

@@ -47,7 +47,7 @@ fn install(place: &Place) {
     assert!(made.expect("install is everywhere").success());
 }
 
-const RECORD: [&str; 5] = ["capabilities", "--qemu", "./qemu", "--format", "recording"];
+const RECORD: [&str; 6] = ["facts", "qemu", "--qemu", "./qemu", "--format", "recording"];
 
 #[test]
 fn a_program_is_asked_what_it_can_do() {
@@ -107,7 +107,8 @@ fn a_question_that_a_program_dies_of_is_unknown_and_the_others_are_answered() {
 fn the_table_is_what_its_schema_says_and_tells_what_answers_rest_on() {
     let place = Place::with(&[("recorded.json", RECORDED)]);
     let arguments = [
-        "capabilities",
+        "facts",
+        "qemu",
         "--qemu",
         "recorded.json",
         "--target",
@@ -119,7 +120,7 @@ fn the_table_is_what_its_schema_says_and_tells_what_answers_rest_on() {
         ("capabilities", &table),
         ("recording", &serde_json::from_str(RECORDED).unwrap()),
     ] {
-        let schema = serde_json::from_str(&place.run(&["schema", schema]).stdout).unwrap();
+        let schema = serde_json::from_str(&place.run(&["print", "schema", schema]).stdout).unwrap();
         let validator = jsonschema::validator_for(&schema).unwrap();
         assert!(
             validator.is_valid(instance),
@@ -172,11 +173,11 @@ fn what_is_no_qemu_is_refused_with_a_reason() {
         ),
         ("./no-such-program", "no such file"),
     ] {
-        let run = place.run(&["capabilities", "--qemu", path]);
+        let run = place.run(&["facts", "qemu", "--qemu", path]);
         assert_eq!(run.code, 2, "{run:?}");
         assert!(run.stderr.contains(reason), "{path}: {}", run.stderr);
     }
-    let run = place.run(&["capabilities", "--format", "recording"]);
+    let run = place.run(&["facts", "qemu", "--format", "recording"]);
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("--qemu PATH"), "{run:?}");
 }

@@ -582,6 +582,16 @@ fn a_program_that_the_user_may_not_reach_is_named() {
 }
 
 #[test]
+fn a_script_that_is_not_executable_is_called_so() {
+    let place = Place::with(&[("start.sh", "kvm -S\n")]);
+    let run = possible(place.run(&["capture", "--", "./start.sh"]));
+    let Some(run) = run else { return };
+    assert_eq!(run.code, 2, "{run:?}");
+    let expected = "could not be started: ./start.sh is not executable";
+    assert!(run.stderr.contains(expected), "{}", run.stderr);
+}
+
+#[test]
 fn the_command_that_a_refusal_names_converts_the_script() {
     let text = "#!/bin/sh\nif [ -z \"$1\" ]; then\n  O='-drive file=/a,format=raw,if=virtio'\nfi\n\
         qemu-system-x86_64 $O\n";

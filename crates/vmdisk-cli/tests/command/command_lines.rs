@@ -70,7 +70,7 @@ fn namespaces_of_one_nvme_controller_have_its_serial_number() {
 
 #[test]
 fn a_directory_as_a_fat_file_system_has_no_format_to_forge() {
-    let found = found("qemu-system-x86_64 -M q35 -drive file=fat:rw:esp,if=virtio\n");
+    let found = found("qemu-system-x86_64 -M q35 -drive file=fat:esp,if=virtio,read-only=on\n");
     assert_eq!(found, [""; 0]);
 }
 
@@ -213,6 +213,10 @@ fn drives_with_one_place_and_beyond_the_ports_are_reported() {
             "another drive has index 2 of if=ide",
         ),
         (
+            "-drive file=/a,format=raw,if=none,index=0,id=a -drive file=/b,format=raw,if=none,index=0,id=b",
+            "another drive has index 0 of if=none",
+        ),
+        (
             "-drive file=/a,format=raw,index=7",
             "q35 has no IDE or SATA port 7",
         ),
@@ -225,7 +229,7 @@ fn drives_with_one_place_and_beyond_the_ports_are_reported() {
     }
     for options in [
         "-hda a -hdb b -cdrom c -drive file=/d,format=raw",
-        "-drive file=/a,format=raw,if=none,index=0,id=a -drive file=/b,format=raw,if=none,index=0,id=b",
+        "-drive file=/a,format=raw,if=none,index=0,id=a -drive file=/b,format=raw,if=none,id=b",
         "-drive file=/a,format=raw,if=virtio,index=0 -drive file=/b,format=raw,if=ide,index=0",
         "-drive file=/a,format=raw,index=$N -drive file=/b,format=raw,index=0",
     ] {

@@ -9,7 +9,9 @@ use crate::{Place, finish};
 /// The completions of the last of these words.
 fn completed(words: &[&str]) -> Option<Vec<String>> {
     needed(installed("bash"))?;
-    let script = Place::with(&[]).run(&["completions", "bash"]).stdout;
+    let script = Place::with(&[])
+        .run(&["print", "completions", "bash"])
+        .stdout;
     let (last, before) = words.split_last().unwrap();
     let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
     let call = format!(
@@ -69,7 +71,9 @@ fn bash_completes_every_word_of_a_list() {
 
 /// A directory with the completion script of a shell.
 fn script(shell: &str) -> Place {
-    let script = Place::with(&[]).run(&["completions", shell]).stdout;
+    let script = Place::with(&[])
+        .run(&["print", "completions", shell])
+        .stdout;
     Place::with(&[("vmdisk.completion", &script)])
 }
 

@@ -330,7 +330,7 @@ fn every_mistake_is_told_with_its_place_and_what_was_meant() {
 #[test]
 fn init_writes_a_file_that_is_read_and_never_replaces_one() {
     let place = Place::with(&[("a.xml", CLEAN)]);
-    let run = place.run(&["config", "init"]);
+    let run = place.run(&["lint", "--write-config"]);
     assert_eq!(
         (run.code, run.stderr.as_str()),
         (0, "wrote ./vmdisk.toml\n"),
@@ -351,11 +351,11 @@ fn init_writes_a_file_that_is_read_and_never_replaces_one() {
     place.write("facts/lab.json", b"{\"schema_version\": \"1.0\"}");
     let active = active.replace("facts/*.json", "facts/*.yaml");
     place.write("vmdisk.toml", active.as_bytes());
-    let created = place.run(&["baseline", "create", "a.xml"]);
+    let created = place.run(&["lint", "a.xml", "--write-baseline"]);
     assert_eq!(created.code, 0, "{created:?}");
     let run = place.run(&["lint", "a.xml"]);
     assert_eq!(run.code, 0, "{run:?}");
-    let again = place.run(&["config", "init"]);
+    let again = place.run(&["lint", "--write-config"]);
     assert_eq!(again.code, 2);
     assert!(again.stderr.contains("exists"), "{again:?}");
     assert_eq!(place.read("vmdisk.toml"), active);

@@ -67,8 +67,14 @@ fn wrong_usage_is_answered_with_what_to_write() {
         ("s.yaml", "version: 1\ndisks:\n- raw: {path: /srv/a.img}\n"),
     ]);
     for (arguments, says) in [
-        (&["lint", "a.xml", "--select"][..], "`vmdisk rules` lists"),
-        (&["lint", "a.xml", "--ignore"], "`vmdisk rules` lists"),
+        (
+            &["lint", "a.xml", "--select"][..],
+            "`vmdisk explain --list` lists",
+        ),
+        (
+            &["lint", "a.xml", "--ignore"],
+            "`vmdisk explain --list` lists",
+        ),
         (&["lint", "a.xml", "-j", "x"], "expected a number from 1 on"),
         (&["lint", "a.xml", "-j", "0"], "expected a number from 1 on"),
         (
@@ -100,7 +106,7 @@ fn wrong_usage_is_answered_with_what_to_write() {
             "could not query ./a.xml: it could not be started: permission denied\n",
         ),
         (
-            &["capabilities", "--qemu", "/bin/cat"],
+            &["facts", "qemu", "--qemu", "/bin/cat"],
             "could not query /bin/cat: QEMU exited (exit status: 1): /bin/cat: ",
         ),
         (

@@ -91,7 +91,8 @@ fn each_thing_is_said_once_with_the_classes_of_hosts_that_it_is_about() {
     let everywhere = &of_rule(&report, "btrfs-cow-image")["hosts"]["affected"];
     assert_eq!(everywhere.as_array().unwrap().len(), 2);
     of_rule(&report, "migration-direct-io-differs");
-    let schema: Value = serde_json::from_str(&place.run(&["schema", "report"]).stdout).unwrap();
+    let schema: Value =
+        serde_json::from_str(&place.run(&["print", "schema", "report"]).stdout).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let errors: Vec<String> = validator
         .iter_errors(&report)
@@ -186,7 +187,7 @@ fn json_lines_begin_with_the_hosts_of_each_class() {
         ]
     );
     assert!(lines[2..].iter().all(|line| line["type"] == "finding"));
-    let schema = place().run(&["schema", "report-line"]).stdout;
+    let schema = place().run(&["print", "schema", "report-line"]).stdout;
     let validator = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
     assert!(lines.iter().all(|line| validator.is_valid(line)));
 }

@@ -26,7 +26,8 @@ fn data(place: &Place, format: &str) -> Value {
 fn the_report_is_what_its_published_schema_says() {
     let place = mixed();
     let report = data(&place, "json");
-    let schema: Value = serde_json::from_str(&place.run(&["schema", "report"]).stdout).unwrap();
+    let schema: Value =
+        serde_json::from_str(&place.run(&["print", "schema", "report"]).stdout).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let errors: Vec<String> = validator
         .iter_errors(&report)
@@ -227,7 +228,7 @@ fn a_page_about_a_fleet_is_small_starts_with_the_numbers_and_folds_clean_guests(
     assert_eq!(page.matches("<section").count(), 200);
     assert_eq!(page.matches("<details").count(), 1);
     assert!(page.contains("200 inputs without findings"));
-    let pictures = page.matches("class=\"io-path\"").count();
+    let pictures = page.matches("class=\"picture\"").count();
     assert!((1..=40).contains(&pictures), "{pictures}");
     let [table, section] = ["<table", "<section"].map(|it| page.find(it).unwrap());
     assert!(table < section);

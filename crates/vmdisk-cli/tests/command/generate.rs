@@ -328,7 +328,7 @@ fn reasons_for_programs_are_what_their_published_schema_says() {
     let run = generate(&["--explain=json"]);
     assert_eq!(run.stdout, generate(&[]).stdout);
     let reasons: Value = serde_json::from_str(&run.stderr).unwrap();
-    let schema = Place::with(&[]).run(&["schema", "explain"]).stdout;
+    let schema = Place::with(&[]).run(&["print", "schema", "explain"]).stdout;
     let schema: Value = serde_json::from_str(&schema).unwrap();
     assert!(
         jsonschema::validator_for(&schema)

@@ -156,7 +156,7 @@ fn advice_about_a_host_is_given_once_for_all_its_guests() {
         std::fs::copy(guest, folder.path().join(name)).unwrap();
     }
     let target = ["--target", TARGETS[0]];
-    let create = ["baseline", "create", "--baseline", "known.json"];
+    let create = ["lint", "--write-baseline", "--baseline", "known.json"];
     let made = finish(
         vmdisk(
             folder.path(),

@@ -136,7 +136,7 @@ fn guests_that_are_not_files_are_not_changed() {
     for option in ["--fix", "--add-allowances=x"] {
         let run = place.run(&["lint", "--domain", "web1", option]);
         assert_eq!(run.code, 2, "{run:?}");
-        assert!(run.stderr.contains("`vmdisk edit NAME`"), "{run:?}");
+        assert!(run.stderr.contains("`vmdisk edit --fix NAME`"), "{run:?}");
     }
 }
 
@@ -317,8 +317,8 @@ fn a_fix_of_a_guest_that_is_no_file_is_an_edit() {
     };
     for format in ["full", "html"] {
         let run = libvirt.vmdisk(&["lint", "--all-domains", "--format", format]);
-        assert!(run.stdout.contains("vmdisk edit 'web 1'"), "{run:?}");
-        for absent in ["--fix", "fixable with"] {
+        assert!(run.stdout.contains("vmdisk edit --fix 'web 1'"), "{run:?}");
+        for absent in ["lint --fix", "fixable with"] {
             assert!(
                 !run.stdout.contains(absent) && !run.stderr.contains(absent),
                 "{run:?}"
@@ -382,6 +382,54 @@ fn nothing_is_defined_without_a_yes_and_the_text_is_kept() {
     assert_eq!(failed.code, 2, "{failed:?}");
     assert!(failed.stderr.contains("set VISUAL or EDITOR"), "{failed:?}");
     assert!(!failed.stderr.contains("the text is in"), "{failed:?}");
+}
+
+#[test]
+fn fixes_of_guests_are_shown_and_defined_after_a_yes() {
+    let Some(libvirt) = Libvirt::new() else {
+        return;
+    };
+    let fix = |answers: &str| {
+        let mut command = libvirt.place.command(["edit", "--fix", "web 1"]);
+        command.args(["--connect", &libvirt.uri]);
+        finish(command, answers.as_bytes())
+    };
+    let before = libvirt.definition();
+    let refused = fix("n\n");
+    assert_eq!(refused.code, 1, "{refused:?}");
+    assert_eq!(libvirt.definition(), before);
+    for shown in [
+        "-      <driver name='qemu' type='raw' cache='unsafe'",
+        "+      <driver name='qemu' type='raw' cache='writeback'",
+    ] {
+        assert!(refused.stdout.contains(shown), "{refused:?}");
+    }
+    let secret = "passwd='secret'";
+    assert!(!refused.stdout.contains(secret), "{refused:?}");
+    let defined = fix("y\n");
+    assert_eq!(defined.code, 0, "{defined:?}");
+    let now = libvirt.definition();
+    assert!(now.contains(secret), "{now}");
+    assert_eq!(now, before.replace("unsafe", "writeback"));
+    let again = fix("");
+    assert_eq!(again.code, 0, "{again:?}");
+    assert!(again.stderr.contains("was not changed"), "{again:?}");
+    let unknown = libvirt.vmdisk(&["lint", "--all-domains", "--fix"]);
+    assert!(
+        unknown.stderr.contains("vmdisk edit --fix NAME"),
+        "{unknown:?}"
+    );
+}
+
+#[test]
+fn facts_that_cannot_be_read_leave_a_guest_as_it_is() {
+    let Some(libvirt) = Libvirt::new() else {
+        return;
+    };
+    let before = libvirt.definition();
+    let run = libvirt.vmdisk(&["edit", "--fix", "web 1", "--facts", "absent.json"]);
+    assert_eq!(run.code, 2, "{run:?}");
+    assert_eq!(libvirt.definition(), before);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! explain, rules, schema, completions, man.
+//! explain, the help, and what `print` prints.
 
 use crate::Place;
 
@@ -10,9 +10,9 @@ fn json(arguments: &[&str]) -> serde_json::Value {
 
 #[test]
 fn every_rule_is_listed_and_explained() {
-    let all = json(&["rules", "--format", "json"]);
+    let all = json(&["explain", "--list", "--format", "json"]);
     let all = all.as_array().unwrap();
-    let table = Place::with(&[]).run(&["rules"]).stdout;
+    let table = Place::with(&[]).run(&["explain", "--list"]).stdout;
     assert_eq!(table.lines().count(), all.len());
     for rule in all {
         let name = rule["name"].as_str().unwrap();
@@ -59,7 +59,7 @@ fn words_find_a_page_about_a_rule_or_about_wrong_advice() {
         .stdout
         .split_once("\nOTHER PAGES WITH THESE WORDS\n")
         .unwrap();
-    assert!(others.lines().count() == 6, "{others}");
+    assert!(others.lines().count() == 5, "{others}");
     assert!(
         others
             .lines()
@@ -68,18 +68,12 @@ fn words_find_a_page_about_a_rule_or_about_wrong_advice() {
     );
     let run = place.run(&["explain", "frob-none"]);
     assert_eq!(run.code, 0);
-    assert!(
-        run.stdout.starts_with("No page fits all of these words.\n"),
-        "{run:?}"
-    );
+    assert!(run.stdout.starts_with("THE CLOSEST PAGES\n"), "{run:?}");
     let run = place.run(&["explain", "nfs", "soft"]);
     assert!(run.stdout.starts_with("NFS-SOFT-MOUNT\n"), "{run:?}");
     let run = place.run(&["explain", "zebra", "giraffe", "elephant", "nfs"]);
     assert_eq!(run.code, 0);
-    assert!(
-        run.stdout.starts_with("No page fits all of these words.\n"),
-        "{run:?}"
-    );
+    assert!(run.stdout.starts_with("THE CLOSEST PAGES\n"), "{run:?}");
     assert!(run.stdout.contains("`nfs-soft-mount`"), "{run:?}");
     // A page that is not about a rule has a name too.
     let run = place.run(&["explain", "guest-paused"]);
@@ -99,7 +93,7 @@ fn schemas_are_valid_schemas() {
         "facts",
         "spec",
     ] {
-        let schema = json(&["schema", format]);
+        let schema = json(&["print", "schema", format]);
         assert!(
             schema["$schema"].as_str().unwrap().contains("2020-12"),
             "{format}"
@@ -144,22 +138,127 @@ fn the_help_of_a_command_says_when_it_exits_with_1() {
 }
 
 #[test]
+fn the_help_fits_a_screen_and_has_each_command_below_its_heading() {
+    let place = Place::with(&[]);
+    let help = place.run(&["--help"]).stdout;
+    assert_eq!(help, place.run(&["-h"]).stdout);
+    assert!(help.lines().count() <= 24, "{help}");
+    assert!(help.lines().all(|line| line.len() <= 80), "{help}");
+    let mut headings = Vec::new();
+    let mut commands = Vec::new();
+    let list = help.split("\n\n").nth(1).unwrap();
+    for line in list.lines() {
+        let (heading, command) = line.split_at(8);
+        match heading.trim() {
+            "" => {}
+            heading => headings.push(heading),
+        }
+        let (name, about) = command.trim().split_once(' ').unwrap();
+        assert!(!about.trim().is_empty(), "{help}");
+        commands.push(name);
+    }
+    assert_eq!(headings, ["Check", "Plan", "Look", "Measure", "Set up"]);
+    // Every other command is one that `print` is for.
+    let mut all = commands.clone();
+    all.push("print");
+    for name in &all {
+        let help = place.run(&[*name, "--help"]);
+        assert!(help.stdout.contains("\nUsage: vmdisk "), "{name}: {help:?}");
+    }
+    let script = place.run(&["print", "completions", "elvish"]).stdout;
+    let listed = script.split("&'vmdisk'= {").nth(1).unwrap();
+    let listed = listed.split('}').next().unwrap();
+    let listed = listed
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("cand "));
+    let listed = listed.filter_map(|line| line.split_whitespace().next());
+    let listed: Vec<&str> = listed.filter(|name| !name.starts_with('-')).collect();
+    all.push("help");
+    assert_eq!(listed, all);
+}
+
+#[test]
+fn the_help_of_lint_begins_with_examples_and_shows_few_options_at_first() {
+    let place = Place::with(&[]);
+    let help = place.run(&["lint", "--help"]).stdout;
+    let headings: Vec<&str> = help
+        .lines()
+        .filter(|line| line.ends_with(':') && !line.starts_with(' '))
+        .collect();
+    let expected = [
+        "Examples:",
+        "Arguments:",
+        "Fixes:",
+        "Rules:",
+        "Guests:",
+        "Host:",
+        "Output:",
+        "Files:",
+        "Scripts and templates:",
+        "Configuration:",
+    ];
+    assert_eq!(headings, expected, "{help}");
+    let options = |help: &str| {
+        let is_option = |line: &&str| {
+            let text = line.trim_start();
+            text.starts_with('-') && line.len() - text.len() <= 6
+        };
+        help.lines().filter(is_option).count()
+    };
+    let short = place.run(&["lint", "-h"]).stdout;
+    // -h and --color are in the last line.
+    assert!(options(&short) + 2 <= 25, "{short}");
+    assert!(
+        short.trim_end().lines().last().unwrap().contains("--color"),
+        "{short}"
+    );
+    assert!(options(&help) > 40, "{help}");
+}
+
+#[test]
+fn a_former_name_of_a_command_is_answered_with_the_new_one() {
+    let place = Place::with(&[]);
+    for (former, now) in [
+        (&["rules"][..], "`vmdisk explain --list`"),
+        (
+            &["baseline", "create", "d"],
+            "`vmdisk lint --write-baseline`",
+        ),
+        (&["baseline", "prune"], "`vmdisk lint --prune-baseline`"),
+        (&["config", "init"], "`vmdisk lint --write-config`"),
+        (&["capabilities", "--qemu", "q"], "`vmdisk facts qemu`"),
+        (&["schema", "report"], "`vmdisk print schema`"),
+        (&["completions", "bash"], "`vmdisk print completions`"),
+        (&["man"], "`vmdisk print man`"),
+    ] {
+        let run = place.run(former);
+        assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{run:?}");
+        assert!(run.stderr.contains(now), "{former:?}: {run:?}");
+        assert!(!run.stderr.contains("similar"), "{former:?}: {run:?}");
+        // The new one is a command.
+        let words: Vec<&str> = now.trim_matches('`').split(' ').skip(1).collect();
+        let words = [&words[..], &["--help"]].concat();
+        assert_eq!(place.run(&words).code, 0, "{words:?}");
+    }
+}
+
+#[test]
 fn completions_and_manual_pages_cover_every_command() {
     let place = Place::with(&[]);
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
-        let run = place.run(&["completions", shell]);
+        let run = place.run(&["print", "completions", shell]);
         assert_eq!(run.code, 0);
         assert!(run.stdout.contains("fail-on"), "{shell}");
     }
-    assert!(place.run(&["man"]).stdout.contains(".TH vmdisk 1"));
-    assert_eq!(place.run(&["man", "pages"]).code, 0);
+    assert!(place.run(&["print", "man"]).stdout.contains(".TH vmdisk 1"));
+    assert_eq!(place.run(&["print", "man", "pages"]).code, 0);
     for page in [
         "vmdisk",
         "vmdisk-lint",
         "vmdisk-generate",
         "vmdisk-facts",
         "vmdisk-explain",
-        "vmdisk-baseline-create",
+        "vmdisk-print-completions",
     ] {
         let text = place.read(&format!("pages/{page}.1"));
         assert!(

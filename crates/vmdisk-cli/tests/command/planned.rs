@@ -321,3 +321,103 @@ fn a_thin_volume_beyond_its_pool_is_reported_before_it_exists() {
     assert!(!of("199G").contains(&"thin-pool-overcommitted".to_owned()));
     assert!(of("201G").contains(&"thin-pool-overcommitted".to_owned()));
 }
+
+/// Disks for `virt-install`, and whether it makes their storage as planned.
+const FOR_VIRT_INSTALL: &[(&str, bool)] = &[
+    (
+        "raw:D/a.raw,size=1G,bus=virtio,iothread=1,queues=2,queue-size=256",
+        true,
+    ),
+    (
+        "qcow2:D/b.qcow2,size=1G,preallocation=metadata,serial=S1,wwn=5000c50015ea71ac,bus=virtio-scsi",
+        true,
+    ),
+    (
+        "qcow2:D/c.qcow2,size=64M,backing.path=D/base.qcow2,backing.format=qcow2,read-error-policy=report",
+        false,
+    ),
+    (
+        "raw:D/d.img,size=64M,preallocation=full,vendor=A&B,product=with space,bus=virtio-scsi",
+        false,
+    ),
+    (
+        "raw:D/e.img,size=4M,iotune.total-iops-sec=100,iotune.total-iops-sec-max=200,bus=sata,rotation-rate=1",
+        false,
+    ),
+];
+
+#[test]
+fn virt_install_makes_the_planned_disks_of_its_options() {
+    let programs = installed("virt-install").and_then(|()| installed("qemu-img"));
+    if needed(programs).is_none() {
+        return;
+    }
+    let place = Place::with(&[]);
+    let folder = place
+        .path("")
+        .to_str()
+        .unwrap()
+        .trim_end_matches('/')
+        .to_owned();
+    let base = format!("{folder}/base.qcow2");
+    run("qemu-img", &["create", "-qf", "qcow2", &base, "64M"]).unwrap();
+    for (disk, is_made_by_it) in FOR_VIRT_INSTALL {
+        let disk = disk.replace("D/", &format!("{folder}/"));
+        let generate = |to: &str| place.run(&["generate", "--disk", &disk, "--to", to]);
+        let options = generate("virt-install");
+        assert_eq!(
+            options.stdout.contains("size="),
+            *is_made_by_it,
+            "{}",
+            options.stdout
+        );
+        assert_eq!(
+            options.stderr.contains("make it first"),
+            !is_made_by_it,
+            "{}",
+            options.stderr
+        );
+        if !is_made_by_it {
+            place.write("create.sh", generate("script").stdout.as_bytes());
+            run("sh", &[&format!("{folder}/create.sh")]).unwrap();
+        }
+        let command = format!(
+            "virt-install --connect test:///default --name x --memory 1024 --osinfo generic --import --network none \
+             --print-xml {}",
+            options.stdout.replace('\n', " ")
+        );
+        let made = run("sh", &["-c", &command]).unwrap();
+        let written = generate("libvirt-xml").stdout;
+        let (made, written) = (said(&made), said(&written));
+        assert!(written.len() > 5, "{written:?}");
+        let missing: Vec<_> = written.iter().filter(|it| !made.contains(it)).collect();
+        assert_eq!(missing, Vec::<&String>::new(), "{disk}: {made:#?}");
+    }
+}
+
+/// What the disks, their SCSI controllers and the iothreads of a guest say.
+fn said(xml: &str) -> Vec<String> {
+    let document = roxmltree::Document::parse(xml).unwrap();
+    let is_asked = |it: &roxmltree::Node<'_, '_>| match it.tag_name().name() {
+        "disk" | "iothreads" => true,
+        "controller" => it.attribute("type") == Some("scsi"),
+        _ => false,
+    };
+    let mut said = Vec::new();
+    for element in document.descendants().filter(is_asked) {
+        for it in element.descendants().filter(|it| it.is_element()) {
+            let parents = it.ancestors().map(|it| it.tag_name().name());
+            let path = parents
+                .take_while(|it| *it != "devices")
+                .collect::<Vec<_>>()
+                .join(" in ");
+            let text = it.text().unwrap_or_default().trim();
+            said.push(format!("{path} {text}"));
+            said.extend(
+                it.attributes()
+                    .map(|attribute| format!("{path} {}={}", attribute.name(), attribute.value())),
+            );
+        }
+    }
+    said
+}

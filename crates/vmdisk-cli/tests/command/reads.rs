@@ -25,7 +25,7 @@ const READS: &[&str] = &[
     "lint config.args",
     "lint --live F",
     "lint configured/a.xml",
-    "baseline create F --baseline new.json",
+    "lint F --write-baseline --baseline new.json",
     "advise --size 1G --facts F",
     "decide F",
     "decide a.xml --facts F",

@@ -275,8 +275,12 @@ fn paths_for_gitlab_are_relative_to_the_repository() {
 #[test]
 fn every_line_of_json_lines_is_what_its_schema_says() {
     let text = report("json-lines");
-    let schema: Value =
-        serde_json::from_str(&Place::with(&[]).run(&["schema", "report-line"]).stdout).unwrap();
+    let schema: Value = serde_json::from_str(
+        &Place::with(&[])
+            .run(&["print", "schema", "report-line"])
+            .stdout,
+    )
+    .unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let mut kinds = std::collections::BTreeSet::new();
     for line in text.lines() {

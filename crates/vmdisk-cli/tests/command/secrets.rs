@@ -277,7 +277,7 @@ fn no_command_prints_one_of_100_secrets_in_any_format() {
         &["lint", ".", "--show-allowed", "--statistics"][..],
         &["lint", ".", "--show-files"],
         &["facts", "--for", "."],
-        &["baseline", "create", ".", "-o", "b.json"],
+        &["lint", ".", "--write-baseline", "--baseline", "b.json"],
     ] {
         leaks.see_both(&arguments.join(" "), &place.run(arguments));
     }

@@ -147,12 +147,13 @@ fn statistics_count_the_findings_of_each_rule() {
         .map(|rule| rule["findings"].as_u64().unwrap())
         .collect();
     assert!(counts.is_sorted_by(|a, b| a >= b), "{counts:?}");
-    let schema: Value = serde_json::from_str(&place.run(&["schema", "statistics"]).stdout).unwrap();
+    let schema: Value =
+        serde_json::from_str(&place.run(&["print", "schema", "statistics"]).stdout).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     assert!(validator.is_valid(&data));
     assert!(!validator.is_valid(&serde_json::json!({"schema_version": "1.0", "rules": [{}]})));
     // What the baseline has is counted if it is asked for.
-    assert_eq!(place.run(&["baseline", "create", "d"]).code, 0);
+    assert_eq!(place.run(&["lint", "d", "--write-baseline"]).code, 0);
     let known = [
         "lint",
         "d",
@@ -201,7 +202,7 @@ fn the_files_of_a_run_can_be_shown() {
 fn shells_complete_rules_and_groups() {
     let place = Place::with(&[]);
     for shell in ["bash", "fish", "zsh"] {
-        let script = place.run(&["completions", shell]).stdout;
+        let script = place.run(&["print", "completions", shell]).stdout;
         assert!(script.contains("cache-unsafe"), "{shell}");
         assert!(script.contains("data-safety"), "{shell}");
     }

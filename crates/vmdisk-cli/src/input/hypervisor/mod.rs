@@ -66,6 +66,11 @@ impl<'a> NotAFile<'a> {
             _ => None,
         }
     }
+
+    /// The name of the input with a guest of libvirt.
+    pub(crate) fn domain(name: &str) -> PathBuf {
+        PathBuf::from(format!("<domain {name}>"))
+    }
 }
 
 /// The requested guests that are not among the inputs, and where those of libvirt run.
@@ -102,7 +107,7 @@ pub(crate) fn add(args: &GuestArgs, inputs: &mut Inputs, io: &mut Io<'_>) -> Res
             );
         }
         for name in names {
-            let path = PathBuf::from(format!("<domain {name}>"));
+            let path = NotAFile::domain(&name);
             match virsh.definition(&name) {
                 Ok(xml) => inputs.files.push(given(path, xml)),
                 Err(error @ VirshError::NotStarted(_)) => return Err(stop(&error)),

@@ -2,7 +2,7 @@
 
 mod model;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::iter;
 
@@ -136,10 +136,17 @@ impl<'a> Rules<'a> {
         let findings = inputs
             .iter()
             .flat_map(|input| input.findings().iter().chain(input.allowed()));
-        let mut names: BTreeSet<&str> = findings.map(|finding| finding.rule.name).collect();
-        names.extend(missed.keys().map(|(rule, _)| *rule));
+        let missing = inputs.iter().flat_map(InputReport::not_checked);
+        let rules = findings
+            .map(|finding| finding.rule)
+            .chain(missing.map(|one| one.rule));
+        // `collect` keeps a list of all of them first.
+        let mut named: BTreeMap<&str, &'static Rule> = BTreeMap::new();
+        for rule in rules {
+            named.insert(rule.name, rule);
+        }
         Rules {
-            list: names.into_iter().filter_map(vmdisk::rules::find).collect(),
+            list: named.into_values().collect(),
             missed,
         }
     }

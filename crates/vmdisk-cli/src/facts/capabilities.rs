@@ -1,4 +1,4 @@
-//! `vmdisk capabilities`.
+//! `vmdisk facts qemu`.
 
 use std::fmt::Write;
 
@@ -14,20 +14,22 @@ use crate::args::{CapabilitiesArgs, CapabilitiesFormat};
 use crate::exit::Exit;
 use crate::io::Io;
 use crate::output::{deliver_exact, pretty_json};
+use crate::pager;
 use crate::qemu;
 use crate::stop::Stop;
+use crate::table::table;
 
 /// Version of the shape.
 const SCHEMA_VERSION: &str = "1.0";
 
-/// What `vmdisk capabilities --format json` prints.
+/// What `vmdisk facts qemu --format json` prints.
 ///
 /// Within version 1 keys are added, never removed, renamed or given another meaning.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[cfg_attr(
     feature = "schema",
-    schemars(title = "vmdisk capabilities, version 1", rename = "Capabilities")
+    schemars(title = "vmdisk facts qemu, version 1", rename = "Capabilities")
 )]
 struct Envelope {
     /// Version of this shape: another first number is another shape.
@@ -104,7 +106,15 @@ pub(crate) fn run(args: &CapabilitiesArgs, io: &mut Io<'_>) -> Result<Exit, Stop
     let asked = args.qemu.as_deref().map(qemu::ask).transpose()?;
     let target = qemu::target(args.target.as_ref(), asked.as_ref())?;
     let text = match args.format {
-        CapabilitiesFormat::Text => table(&target, asked.as_ref()),
+        CapabilitiesFormat::Text => {
+            let width = io.stdout_width.filter(|_| args.output.is_none());
+            let text = text(&target, asked.as_ref(), width);
+            if args.output.is_none() {
+                pager::page(io, &text)?;
+                return Ok(Exit::Clean);
+            }
+            text
+        }
         CapabilitiesFormat::Json => json(&target, asked.as_ref()),
         CapabilitiesFormat::Recording => match &asked {
             Some(introspection) => introspection.to_json(),
@@ -227,7 +237,7 @@ const fn words(answer: Answer) -> (&'static str, Option<&'static str>) {
 }
 
 /// The table for people. Rows come without an answer if the target does not name the program, or its version was not tried.
-fn table(target: &Target, asked: Option<&Introspection>) -> String {
+fn text(target: &Target, asked: Option<&Introspection>, width: Option<usize>) -> String {
     let mut out = String::new();
     if let Some(introspection) = asked {
         let Introspection {
@@ -254,7 +264,7 @@ fn table(target: &Target, asked: Option<&Introspection>) -> String {
             let _ = writeln!(out, "no answer about {name}: {why}");
         }
     }
-    let rows: Vec<[String; 4]> = TABLE
+    let rows: Vec<Vec<String>> = TABLE
         .iter()
         .map(|row| {
             let answer = match words(target.can(row.capability)) {
@@ -271,12 +281,12 @@ fn table(target: &Target, asked: Option<&Introspection>) -> String {
                 until.unwrap_or_default(),
                 without.unwrap_or_default()
             );
-            [answer, row.name.to_owned(), versions, row.about.to_owned()]
+            vec![answer, row.name.to_owned(), versions, row.about.to_owned()]
         })
         .collect();
-    write_columns(&mut out, &rows);
+    out.push_str(&table(&rows, false, width));
     out.push_str("\nKnown bugs:\n");
-    let bugs: Vec<[String; 4]> = known_bad::TABLE
+    let bugs: Vec<Vec<String>> = known_bad::TABLE
         .iter()
         .map(|row| {
             let answer = match words(target.has_bug(row.bug)).0 {
@@ -284,21 +294,9 @@ fn table(target: &Target, asked: Option<&Introspection>) -> String {
                 word => format!("{word}, by version"),
             };
             let builds = format!("{} {}", row.program.word(), row.builds());
-            [answer, row.name.to_owned(), builds, row.about.to_owned()]
+            vec![answer, row.name.to_owned(), builds, row.about.to_owned()]
         })
         .collect();
-    write_columns(&mut out, &bugs);
+    out.push_str(&table(&bugs, false, width));
     crate::sanitize::lines(&out).into_owned()
-}
-
-fn write_columns(out: &mut String, rows: &[[String; 4]]) {
-    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
-    let (answer, name, versions) = (width(0), width(1), width(2));
-    for row in rows {
-        let _ = writeln!(
-            out,
-            "{:answer$}  {:name$}  {:versions$}  {}",
-            row[0], row[1], row[2], row[3]
-        );
-    }
 }

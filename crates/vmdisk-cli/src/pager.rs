@@ -3,8 +3,20 @@
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
+use crate::io::Io;
+use crate::output::deliver_exact;
+use crate::stop::Stop;
+
+/// Prints a text; on a terminal in the user's pager.
+pub(crate) fn page(io: &mut Io<'_>, text: &str) -> Result<(), Stop> {
+    if io.stdout_width.is_some() && show(text) {
+        return Ok(());
+    }
+    deliver_exact(io, None, text)
+}
+
 /// Shows a text in the program that `PAGER` names, by default less; false if none can be started.
-pub(super) fn show(text: &str) -> bool {
+fn show(text: &str) -> bool {
     let named = std::env::var("PAGER").unwrap_or_else(|_| "less".to_owned());
     let mut words = named.split_whitespace();
     let Some(program) = words.next().filter(|program| *program != "cat") else {

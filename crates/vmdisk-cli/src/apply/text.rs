@@ -1,0 +1,96 @@
+//! The report of a run, for people.
+
+use vmdisk::model::Bytes;
+use vmdisk::plan::shell_word;
+
+use super::json::{ChangeJson, DifferenceJson, Envelope};
+use crate::args::TextFormat;
+use crate::io::Io;
+use crate::output::deliver;
+use crate::sanitize;
+use crate::stop::Stop;
+
+/// Prints the report.
+pub(super) fn finish(format: TextFormat, report: &Envelope, io: &mut Io<'_>) -> Result<(), Stop> {
+    if format == TextFormat::Json {
+        return deliver(io, None, &report.text());
+    }
+    let mut text = String::new();
+    for step in &report.steps {
+        let (made, what) = (sanitize::line(&step.makes), sanitize::line(&step.what));
+        text += &format!("{}: {made}: {what}\n", step.state);
+    }
+    if let Some(guest) = &report.guest {
+        text += &format!("{}: guest {}\n", guest.state, sanitize::line(&guest.name));
+    }
+    text += &report.changes.iter().map(change_text).collect::<String>();
+    if let Some(result @ ("incomplete" | "done")) = report.result {
+        for DifferenceJson {
+            key,
+            existing,
+            planned,
+        } in &report.unchanged
+        {
+            let line = format!("{key} is {existing}, and the plan has {planned}");
+            io.say(&format!("{result}: {}\n", sanitize::line(&line)));
+        }
+    }
+    let result = report.result.unwrap_or("planned");
+    for reason in &report.reasons {
+        // The message of a program may have several lines.
+        let reason = sanitize::lines(reason).replace('\n', "\n  ");
+        io.say(&format!("{result}: {reason}\n"));
+    }
+    text += &format!("{result}\n");
+    deliver(io, None, &text)
+}
+
+/// A change, with its costs where it is still to be made.
+fn change_text(change: &ChangeJson) -> String {
+    let ChangeJson {
+        kind,
+        disk,
+        what,
+        argv,
+        comparison,
+        undo,
+        is_final,
+        bytes,
+        down_time,
+        afterwards,
+        refusal,
+        state,
+        ..
+    } = change;
+    let (disk, what) = (sanitize::line(disk), sanitize::line(what));
+    let mut text = format!("{state}: {kind} {disk}: {what}\n");
+    let command = |argv: &[String]| {
+        let words: Vec<String> = argv.iter().map(|word| shell_word(word)).collect();
+        words.join(" ")
+    };
+    if ["planned", "not-asked"].contains(state) {
+        let undo = match is_final {
+            Some(why) => format!("nothing: {why}"),
+            None => format!("{}, with the definition before", command(undo)),
+        };
+        let commands = [
+            ("command", command(argv)),
+            ("then", command(comparison)),
+            ("undo", undo),
+        ];
+        for (key, value) in commands.iter().filter(|(_, value)| !value.is_empty()) {
+            text += &format!("  {key}: {}\n", sanitize::line(value));
+        }
+        text += &format!("  down time: {down_time}\n");
+        if let Some(bytes) = bytes {
+            text += &format!("  storage: at most {} more\n", Bytes(*bytes));
+        }
+    }
+    if let Some(why) = refusal {
+        text += &format!("  refused: {}\n", sanitize::line(why));
+    }
+    if let Some(afterwards) = afterwards {
+        text += &format!("  then: {}\n", sanitize::line(afterwards));
+    }
+    text
+}
