@@ -91,7 +91,7 @@ const KINDS: &[Kind] = &[
             "decide --format text --facts facts.json a.xml",
             "decide --format json a.xml",
             "facts redact --salt-file salt a.xml",
-            "baseline create a.xml",
+            "lint a.xml --write-baseline",
         ],
     },
     Kind {
@@ -186,7 +186,7 @@ const KINDS: &[Kind] = &[
         seeds: &["xtask/src/attacks/known.json"],
         runs: &[
             "lint --baseline known.json guest.xml",
-            "baseline prune guest.xml --baseline known.json",
+            "lint guest.xml --prune-baseline --baseline known.json",
         ],
     },
     Kind {

@@ -195,10 +195,14 @@ impl Parts {
             true => binary.to_owned(),
             false => release::build_release()?,
         };
-        output(Command::new(&program).arg("man").arg(&parts.man))?;
+        output(
+            Command::new(&program)
+                .args(["print", "man"])
+                .arg(&parts.man),
+        )?;
         fs::create_dir(&parts.completions)?;
         for (shell, name, _) in COMPLETIONS {
-            let script = output(Command::new(&program).args(["completions", shell]))?;
+            let script = output(Command::new(&program).args(["print", "completions", shell]))?;
             fs::write(parts.completions.join(name), script)?;
         }
         fs::create_dir(&parts.licences)?;

@@ -73,7 +73,7 @@ pub(crate) fn record(folder: Option<PathBuf>) -> anyhow::Result<()> {
         let emulator = emulator
             .to_str()
             .context("the folder's name is not UTF-8")?;
-        let arguments = ["capabilities", "--qemu", emulator, "--format", "recording"];
+        let arguments = ["facts", "qemu", "--qemu", emulator, "--format", "recording"];
         let recording = crate::codegen::vmdisk(&arguments, "")?;
         let file = format!("fixtures/capabilities/{}.json", source.version);
         fs::write(crate::repository().join(&file), recording)?;

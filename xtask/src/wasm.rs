@@ -11,7 +11,7 @@ use crate::{release, repository};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Also install TypeScript in target/node, to check the types
+    /// Also install TypeScript and bundlers in target/node, to check the package
     #[arg(long)]
     typescript: bool,
 }
@@ -34,7 +34,7 @@ const HOSTS: [(&str, &str); 10] = [
 
 /// Builds the library, and writes it as target/wasm/vmdisk.wasm.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let file = build()?;
+    let file = build("vmdisk.wasm", &[])?;
     println!(
         "{:>9} bytes  {}",
         fs::metadata(&file)?.len(),
@@ -43,28 +43,33 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if arguments.typescript {
         let mut npm = Command::new("npm");
         npm.args(["install", "--silent", "--no-fund", "--no-audit", "--prefix"]);
-        output(
-            npm.arg(release::target_folder().join("node"))
-                .arg("typescript@5.9.3"),
-        )?;
+        npm.arg(release::target_folder().join("node"));
+        output(npm.args([
+            "typescript@5.9.3",
+            "esbuild@0.25.12",
+            "webpack@5",
+            "webpack-cli@6",
+        ]))?;
     }
     Ok(())
 }
 
-fn build() -> anyhow::Result<PathBuf> {
+/// Builds the library with these options of cargo for features, and returns its file below target/wasm.
+fn build(name: &str, features: &[&str]) -> anyhow::Result<PathBuf> {
     let target = release::target_folder();
     // Cargo has one lock for the release builds of all targets, and this one is not to wait for them.
     let own = target.join("wasm/cargo");
     let mut build = Command::new("cargo");
     build.args(["build", "--release", "--quiet", "--package", "vmdisk-capi"]);
     build.args(["--target", TARGET, "--target-dir"]).arg(&own);
+    build.args(features);
     build.env("RUSTFLAGS", release::release_flags()?);
     if !build.current_dir(repository()).status()?.success() {
         bail!(
             "the library could not be built; `rustup target add {TARGET}` installs what it needs"
         );
     }
-    let file = target.join("wasm/vmdisk.wasm");
+    let file = target.join("wasm").join(name);
     // Tests that run meanwhile read the old file or the new one.
     let new = tempfile::NamedTempFile::new_in(target.join("wasm"))?;
     fs::copy(
@@ -77,7 +82,7 @@ fn build() -> anyhow::Result<PathBuf> {
 
 /// Writes the packages for npm and for Go as archives.
 pub(crate) fn packages(folder: &Path, version: &str) -> anyhow::Result<Vec<PathBuf>> {
-    let wasm = build()?;
+    let wasm = build("vmdisk.wasm", &[])?;
     let mut files = Vec::new();
     for (name, root, from) in [
         ("npm", "package", "bindings/npm"),
@@ -100,7 +105,7 @@ pub(crate) fn packages(folder: &Path, version: &str) -> anyhow::Result<Vec<PathB
 
 /// Writes target/playground/index.html, a page that needs no other file.
 pub(crate) fn playground() -> anyhow::Result<()> {
-    let wasm = build()?;
+    let wasm = build("playground.wasm", &["--no-default-features"])?;
     let read =
         |path: &str| fs::read_to_string(repository().join(path)).with_context(|| path.to_owned());
     let hosts = HOSTS.iter().map(|(label, name)| {
@@ -113,9 +118,7 @@ pub(crate) fn playground() -> anyhow::Result<()> {
     let packed = format!("gzip -9nc '{}' | base64 -w0", wasm.display());
     let packed = output(Command::new("sh").args(["-c", &packed]))?;
     // A script that is not a module runs from file://, too.
-    let loader = read("bindings/npm/vmdisk.js")?
-        .replace("\nexport ", "\n")
-        .replace("import.meta.url", "location.href");
+    let loader = read("bindings/npm/vmdisk.js")?.replace("\nexport ", "\n");
     let page = read("bindings/playground/page.html")?
         .replace("/*STYLE*/", &read("bindings/playground/page.css")?)
         .replace("/*LOADER*/", &loader)

@@ -137,6 +137,112 @@ fn names(place: &Path) -> Vec<String> {
 }
 
 #[test]
+fn a_run_that_answers_nothing_says_so_and_names_the_time_it_needs() {
+    let name = "a_run_that_answers_nothing_says_so";
+    if !real(
+        has_programs(),
+        name,
+        "qemu-img, qemu-storage-daemon and fio",
+    ) {
+        return;
+    }
+    let place = place();
+    let words = [
+        "bench",
+        "run",
+        "--plan",
+        "plan.yaml",
+        "--noisy",
+        "--quick",
+        "--time-budget",
+        "3s",
+    ];
+    let run = vmdisk(place.path(), &words);
+    assert_eq!(run.code, 2, "{}{}", run.stdout, run.stderr);
+    for said in [
+        "nothing is answered",
+        "use `--time-budget",
+        "left: 4k-random-read-qd32 of qcow2, raw, about",
+    ] {
+        assert!(run.stderr.contains(said), "{said}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn a_run_is_compared_with_the_newest_one_of_a_name_and_shown_over_time() {
+    let name = "a_run_is_compared_with_the_newest_one_of_a_name";
+    if !real(
+        has_programs(),
+        name,
+        "qemu-img, qemu-storage-daemon and fio",
+    ) {
+        return;
+    }
+    let place = place();
+    let none = bench(place.path(), "none", &["--baseline", "nightly"]);
+    assert_eq!(none.code, 2);
+    assert!(
+        none.stderr.contains("vmdisk-baselines/nightly"),
+        "{}",
+        none.stderr
+    );
+    assert!(!place.path().join("none").exists(), "nothing was measured");
+    let saved = bench(
+        place.path(),
+        "first",
+        &["--no-warm-up", "--save-baseline", "nightly"],
+    );
+    assert_eq!(saved.code, 0, "{}", saved.stderr);
+    // A machine that others use may change meanwhile, and then there is no verdict.
+    let later = bench(
+        place.path(),
+        "later",
+        &[
+            "--no-warm-up",
+            "--save-baseline",
+            "nightly",
+            "--baseline",
+            "nightly",
+        ],
+    );
+    assert!(
+        later
+            .stdout
+            .contains("\nstudied: no difference, the same plan was measured twice"),
+        "{later:?}"
+    );
+    let shown = vmdisk(place.path(), &["bench", "history", "nightly"]);
+    assert!(
+        shown.stdout.starts_with("nightly: 2 runs over time\n"),
+        "{}",
+        shown.stdout
+    );
+    // A slow-down fails, as a run of CI must.
+    let path = std::fs::read_dir(place.path().join("vmdisk-baselines/nightly")).unwrap();
+    let path = path.map(|it| it.unwrap().path()).max().unwrap();
+    let mut result: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    for sample in result["samples"].as_array_mut().unwrap() {
+        if sample["cell"] == 1 {
+            let iops = sample["measurement"]["read"]["iops"].as_f64().unwrap();
+            sample["measurement"]["read"]["iops"] = (iops * 50.0).into();
+        }
+    }
+    std::fs::write(&path, result.to_string()).unwrap();
+    let last = bench(
+        place.path(),
+        "last",
+        &["--no-warm-up", "--baseline", "nightly"],
+    );
+    assert!(
+        last.code == 1 || last.stdout.contains("the machine changed"),
+        "{last:?}"
+    );
+    let bad = bench(place.path(), "bad", &["--save-baseline", "../nightly"]);
+    assert_eq!(bad.code, 2, "{}", bad.stderr);
+}
+
+#[test]
 fn a_run_ends_with_its_reports_and_leaves_no_image() {
     let name = "a_run_ends_with_its_reports_and_leaves_no_image";
     if !real(
@@ -162,6 +268,7 @@ fn a_run_ends_with_its_reports_and_leaves_no_image() {
         [
             "facts.json",
             "journal.jsonl",
+            "report.html",
             "report.md",
             "result.json",
             "run.json",

@@ -149,13 +149,13 @@ fn many_disks_of_one_boot_are_measured_and_their_flushes_arrive() {
             WriteCache::WriteThrough => assert_eq!(seen, 0, "{name}: there is nothing to flush"),
         }
         let write = measured.write.as_ref().unwrap();
-        assert!(write.iops > 1.0, "{name}");
+        assert!(write.iops > 0.0, "{name}");
         let covered = measured
             .covered
             .map(|covered| covered > 0.0 && covered < 1.1);
         let is_first = name.contains("first-touch").then_some(true);
         assert_eq!(covered, is_first, "{name}: {measured:?}");
-        assert!(measured.control_iops > Some(1.0), "{name}");
+        assert!(measured.control_iops > Some(0.0), "{name}");
         assert_ne!(measured.accelerator, Accelerator::NoGuest, "{name}");
         if measured.accelerator == Accelerator::Tcg {
             assert!(
@@ -278,7 +278,7 @@ fn labels_of_guests_agree_with_the_counters_of_a_device_that_nobody_else_uses() 
     );
 
     let cold = format!(
-        "version: 1\nname: t\nquestion: q\nsize: 16M\nseconds: 0.5\nramp: 0\nphases: [steady]\n\
+        "version: 1\nname: t\nquestion: q\nsize: 16M\nseconds: 0.5\nramp: 0.5\nphases: [steady]\n\
          workloads: [1m-sequential-read-qd4]\n{fixed}- {{name: cached, cache: writeback}}\n"
     );
     let OnExt4 { results, read, .. } = measured_on_ext4(&cold, "defaults").unwrap();
@@ -295,10 +295,10 @@ fn labels_of_guests_agree_with_the_counters_of_a_device_that_nobody_else_uses() 
         } else {
             asked
         };
-        assert!(
-            measured.devices[0].read_bytes >= least - least / 10,
-            "{name}: {measured:?}"
-        );
+        // The load before the sample is not counted.
+        let counted = least - least / 10..=asked + asked / 10 + (1 << 20);
+        let read = measured.devices[0].read_bytes;
+        assert!(counted.contains(&read), "{name}: {measured:?}");
         expected += least;
     }
     assert!(read >= expected - expected / 10, "{read} of {expected}");

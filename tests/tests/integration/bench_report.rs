@@ -12,7 +12,7 @@ use vmdisk_bench_runner::{
     Cancel, Engine, Entry, FindingSeverity, Header, Limits, LinterFinding, MachineMonitor, Noise,
     Plan, PlanOptions, Repetition, Runner, SCHEMA_VERSION, Settings, read_plan,
 };
-use vmdisk_tests::{assert_golden, fixtures};
+use vmdisk_tests::{assert_golden, fixtures, repository, run};
 
 /// A machine whose clock and noise are planted too.
 struct Planted(u64);
@@ -129,8 +129,8 @@ fn golden(name: &str) -> PathBuf {
 #[test]
 fn each_form_of_a_report_is_its_golden_file() {
     let result = example();
-    assert_golden(&golden("formats.txt"), &report::text(&result));
-    assert_golden(&golden("formats.md"), &report::markdown(&result));
+    assert_golden(&golden("formats.txt"), &result.report().text());
+    assert_golden(&golden("formats.md"), &result.report().markdown());
     assert_golden(&golden("formats.csv"), &report::csv(&result));
     // A pair that is compared with its baseline anyway is not compared twice.
     assert_eq!(result.pairs.len(), 3, "writes in two phases, and reads");
@@ -139,7 +139,7 @@ fn each_form_of_a_report_is_its_golden_file() {
     assert_eq!(other.pairs, []);
     // What is concluded from a result that was written is what was concluded when it was.
     let read = BenchResult::from_json(&result.to_json(), "x").unwrap();
-    assert_eq!(report::text(&read), report::text(&result));
+    assert_eq!(read.report().text(), result.report().text());
     // Programs read the table as rows of the same length.
     let csv = report::csv(&result);
     let columns = csv.lines().next().unwrap().split(',').count();
@@ -148,11 +148,156 @@ fn each_form_of_a_report_is_its_golden_file() {
 }
 
 #[test]
+fn a_mean_belongs_to_the_ratio_beside_it_and_memory_and_complaints_are_named() {
+    let mut result = example();
+    // As after a race: this cell has fewer rounds than its baseline, in which the baseline was slower.
+    let cell = result
+        .cells
+        .iter()
+        .find(|it| it.name.starts_with("qcow2-full-native 4k"))
+        .unwrap();
+    let (cell, baseline) = (cell.cell, cell.comparison.as_ref().unwrap().baseline);
+    result.samples.retain(|it| it.cell != cell || it.round < 3);
+    for sample in &mut result.samples {
+        let write = sample.measurement.write.as_mut().unwrap();
+        if sample.cell == baseline && sample.round < 3 {
+            write.iops /= 2.0;
+        }
+        // What a cache keeps does not reach its device.
+        if sample.cell == baseline {
+            sample.measurement.devices = vec![report_device(write.bytes / 100)];
+        }
+        // Each round says another amount.
+        if sample.cell.0 == 1 {
+            let complaint = format!(
+                "requests bypass it, but only {} KiB of 9 MiB were written",
+                sample.round
+            );
+            sample.measurement.semantics.complaints.push(complaint);
+        }
+    }
+    let result = BenchResult::from_json(&result.to_json(), "x").unwrap();
+    let text = result.report().text();
+    let comparison = result.cells[cell.0].comparison.as_ref().unwrap();
+    let means = |cell: vmdisk_bench_runner::CellId| {
+        let values = result.cells[cell.0]
+            .values
+            .iter()
+            .filter(|(round, _)| **round < 3);
+        let logarithms: Vec<f64> = values.map(|(_, value)| value.ln()).collect();
+        (logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp()
+    };
+    let ratio = comparison.interval.unwrap().ratio;
+    assert!(
+        (means(cell) / means(baseline) - ratio).abs() < 1e-9,
+        "{ratio}"
+    );
+    let said = format!(
+        "qcow2-full-native was measured in 2 rounds, in which raw-off-native had {}",
+        report::figure(means(baseline), result.metric(baseline))
+    );
+    assert!(text.contains(&said), "{said}: {text}");
+    assert!(
+        text.contains(&report::figure(means(cell), result.metric(cell))),
+        "{text}"
+    );
+    assert!(text.contains("vda 1 %, memory"), "{text}");
+    assert!(
+        text.contains("so that the figures are those of the host's memory: raw-off-native 4k"),
+        "{text}"
+    );
+    let grouped = format!(
+        " of {} samples, such as: requests bypass it, but only 1 KiB of 9 MiB were written (",
+        result.samples.iter().filter(|it| it.round > 0).count()
+    );
+    assert_eq!(text.matches("requests bypass it").count(), 1, "{text}");
+    assert!(text.contains(&grouped), "{text}");
+}
+
+fn report_device(written_bytes: u64) -> vmdisk_bench_runner::DeviceUse {
+    vmdisk_bench_runner::DeviceUse {
+        name: "vda".to_owned(),
+        written_bytes,
+        ..Default::default()
+    }
+}
+
+#[test]
+fn a_limit_of_the_environment_is_a_caveat_and_a_difference() {
+    let first = example();
+    let mut limited = first.clone();
+    let what = format!("{}I/O of the cgroup of the run", report::LIMIT);
+    let limit = "loop3: 400 reads per second".to_owned();
+    limited.header.environment.insert(what, limit);
+    let limited = BenchResult::from_json(&limited.to_json(), "x").unwrap();
+    let text = limited.report().text();
+    let said = "figures may be those of a limit, and not of a disk: limit on I/O of the cgroup of the run (loop3: 400 reads per second)";
+    assert!(text.contains(said), "{text}");
+    let compared = report::compare(&first, &limited, TOLERANCE).unwrap();
+    assert!(compared.studied.unwrap().what.contains("limit on I/O"));
+}
+
+#[test]
+fn pictures_are_in_bright_and_dark_without_scripts_and_hold_every_configuration() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("result.json");
+    std::fs::write(&path, example().to_json()).unwrap();
+    let path = path.to_str().unwrap();
+    for format in ["html", "svg"] {
+        let shown = run(
+            crate::VMDISK,
+            &["bench", "report", path, "--format", format],
+            "",
+        );
+        assert_eq!(shown.code, 0, "{}", shown.stderr);
+        let page = &shown.stdout;
+        for hazard in ["<script", "http://localhost", "<fastest>", "NaN", "inf"] {
+            assert!(!page.contains(hazard), "{hazard} in {format}");
+        }
+        for part in [
+            "prefers-color-scheme: dark",
+            "Ratios",
+            "Latency, write",
+            "Samples over time",
+            "qcow2-full-native",
+        ] {
+            assert!(page.contains(part), "{part} in {format}");
+        }
+        // A line of no difference beside each ratio.
+        assert!(
+            page.matches("class=\"reference\"").count() >= 10,
+            "{format}"
+        );
+    }
+    let compared = run(
+        crate::VMDISK,
+        &["bench", "compare", path, path, "--format", "svg"],
+        "",
+    );
+    assert!(compared.stdout.contains("Ratios"), "{}", compared.stderr);
+}
+
+#[test]
+fn the_pictures_of_the_guides_are_those_of_the_recorded_runs() {
+    for name in ["five-backends", "cache-modes"] {
+        let run_of = format!("fixtures/measurements/{name}.json");
+        let shown = run(
+            crate::VMDISK,
+            &["bench", "report", &run_of, "--format", "svg"],
+            "",
+        );
+        assert_eq!(shown.code, 0, "{}", shown.stderr);
+        let picture = repository().join(format!("docs/measured/{name}.svg"));
+        assert_golden(&picture, &shown.stdout);
+    }
+}
+
+#[test]
 fn a_note_on_the_figures_is_in_each_form_of_a_report() {
     let result = example();
     for text in [
-        report::text(&result),
-        report::markdown(&result),
+        result.report().text(),
+        result.report().markdown(),
         report::csv(&result),
         result.to_json(),
     ] {
@@ -237,7 +382,11 @@ fn two_runs_are_compared_if_one_thing_differs_and_refused_with_a_list_if_more_do
     let change = compared.cells[0].change.unwrap();
     assert!(change.low > 1.35 && change.high < 1.7, "{change:?}");
     assert_eq!(compared.cells[0].verdict, ChangeVerdict::Faster);
-    assert!(compared.text().contains(" faster"), "{}", compared.text());
+    assert!(
+        compared.report().text().contains(" faster"),
+        "{}",
+        compared.report().text()
+    );
     let back = report::compare(&unsafe_cache, &none, TOLERANCE).unwrap();
     assert_eq!(back.cells[0].verdict, ChangeVerdict::Slower);
     // A tolerance above the difference calls it none.
@@ -249,7 +398,7 @@ fn two_runs_are_compared_if_one_thing_differs_and_refused_with_a_list_if_more_do
         same.cells[0].verdict,
         ChangeVerdict::AboutEqual,
         "{}",
-        same.text()
+        same.report().text()
     );
 
     for (other, why) in [
@@ -298,7 +447,7 @@ fn a_machine_that_changed_between_two_runs_leaves_no_verdict() {
         (of_disturbed, "the machine was quiet in one run only"),
     ] {
         assert_eq!(compared.cells[0].verdict, ChangeVerdict::MachineChanged);
-        let text = compared.text();
+        let text = compared.report().text();
         assert!(text.contains("No verdict") && text.contains(why), "{text}");
         assert!(text.contains("the machine changed"), "{text}");
     }
@@ -352,7 +501,7 @@ fn a_comparison_is_json_with_a_schema() {
     let second = run_of("unsafe", "virtio-blk", 0.8, "6.1");
     let compared = report::compare(&first, &second, TOLERANCE).unwrap();
     let read: report::RunComparison = serde_json::from_str(&compared.to_json()).unwrap();
-    assert_eq!(read.text(), compared.text());
+    assert_eq!(read.report().text(), compared.report().text());
 }
 
 #[test]
@@ -382,7 +531,7 @@ fn measurements_that_pages_cite_are_whole_results_of_real_engines() {
             .keys()
             .any(|engine| engine.name() == "mock");
         assert!(!is_planted, "{}", path.display());
-        let again = report::text(&result);
+        let again = result.report().text();
         assert!(again.starts_with(&result.header.plan.name), "{again}");
         count += 1;
     }
@@ -408,7 +557,7 @@ fn the_ratios_that_a_rule_cites_are_in_the_measurement_that_it_names() {
             let text = std::fs::read_to_string(&path)
                 .unwrap_or_else(|error| panic!("{}: {}: {error}", rule.name, path.display()));
             let result = BenchResult::from_json(&text, file).unwrap();
-            let report = report::text(&result);
+            let report = result.report().text();
             let ratios = ratios_in(figures);
             assert!(!ratios.is_empty(), "{}: no ratio in `{figures}`", rule.name);
             for ratio in ratios {

@@ -11,15 +11,20 @@ use vmdisk_testing::{LoopDevice, needed, run};
 
 /// The rules that speak about a guest with this image, with the facts of this host.
 fn rules_about(image: &Path) -> Vec<&'static str> {
-    let mut request = Request::new("2026-11-20T05:00:00Z");
-    request.paths.push(image.to_owned());
-    let options = Host::new(collect(&request)).options();
     let text = format!(
         "<disk type='file'><driver name='qemu' type='raw' cache='none'/><source file='{}'/>\
          <target dev='vda' bus='virtio'/></disk>",
         image.display()
     );
-    let report = lint(&read(&text).unwrap(), &options);
+    rules_about_guest(image, &text)
+}
+
+/// The rules that speak about a guest, with the facts of this host about its image.
+fn rules_about_guest(image: &Path, text: &str) -> Vec<&'static str> {
+    let mut request = Request::new("2026-11-20T05:00:00Z");
+    request.paths.push(image.to_owned());
+    let options = Host::new(collect(&request)).options();
+    let report = lint(&read(text).unwrap(), &options);
     report.diagnostics.iter().map(|it| it.rule.name).collect()
 }
 
@@ -44,4 +49,23 @@ fn an_image_that_the_host_has_mounted_through_a_loop_device_is_reported() {
     assert!(found.contains(&"source-is-mounted"), "{found:?}");
     let found = rules_about(&image);
     assert!(!found.contains(&"source-is-mounted"), "{found:?}");
+}
+
+#[test]
+fn a_loop_device_is_no_scsi_device() {
+    let folder = tempfile::tempdir().unwrap();
+    let image = folder.path().join("disk.img");
+    let Some(device) = needed(LoopDevice::new(&image, 8 << 20, &[])) else {
+        return;
+    };
+    let rules = |kind: &str| {
+        let text = format!(
+            "<disk type='block' device='{kind}'><driver name='qemu' type='raw' cache='none'/><source dev='{}'/>\
+             <target dev='sda' bus='scsi'/></disk>",
+            device.path()
+        );
+        rules_about_guest(Path::new(device.path()), &text)
+    };
+    assert!(rules("lun").contains(&"lun-refused"));
+    assert!(!rules("disk").contains(&"lun-refused"));
 }

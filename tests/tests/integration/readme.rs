@@ -1,6 +1,8 @@
 //! Runs what the README and the guides show, and compares what comes out.
 
-use vmdisk_tests::{assert_golden, repository, run};
+use std::path::PathBuf;
+
+use vmdisk_tests::{assert_golden, repository, run_in};
 
 /// The command as the pages write it.
 const AS_WRITTEN: [&str; 2] = ["cargo run --release --quiet -- ", "vmdisk "];
@@ -50,19 +52,29 @@ fn words(command: &str) -> Vec<String> {
     words
 }
 
+/// The folder of a command, which `cd` names, and the command without it.
+fn in_folder(command: &str) -> (PathBuf, &str) {
+    let there = command.strip_prefix("cd ");
+    match there.and_then(|there| there.split_once(" && ")) {
+        Some((folder, command)) => (repository().join(folder), command),
+        None => (repository().to_owned(), command),
+    }
+}
+
 /// Rewrites a page with what its commands print now.
 fn with_real_output(page: &str) -> String {
     let mut out = page.to_owned();
     for (command, shown) in commands(page) {
+        let (folder, run) = in_folder(&command);
         let Some(arguments) = AS_WRITTEN
             .iter()
-            .find_map(|prefix| command.strip_prefix(prefix))
+            .find_map(|prefix| run.strip_prefix(prefix))
         else {
             panic!("a console block runs something else than vmdisk: {command}");
         };
         let words = words(arguments);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let result = run(crate::VMDISK, &words, "");
+        let result = run_in(&folder, crate::VMDISK, &words, "");
         assert_ne!(result.code, 2, "{command} fails: {}", result.stderr);
         let real = format!("{}{}", result.stdout, result.stderr);
         let before = format!("$ {command}\n{shown}");

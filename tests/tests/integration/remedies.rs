@@ -305,6 +305,11 @@ const TRIALS: &[(&str, Trial)] = &[
         "new -f qcow2 base 8M; new -f qcow2 -b base -F qcow2 a.qcow2 4M; guest qcow2 a.qcow2",
         "! found overlay-smaller-than-backing",
     )),
+    ("qemu-img resize -f raw IMAGE SIZE", runs(
+        &[("IMAGE", "a"), ("SIZE", "128M")],
+        "truncate -s 65M a; echo qemu-system-aarch64 -M raspi3b -drive file=$PWD/a,format=raw,if=sd > a.args",
+        "\"$VMDISK\" lint --live --select sd-card-size-refused a.args",
+    )),
     ("parted DRIVE align-check optimal N", runs(
         &[("DRIVE", "a"), ("N", "1")],
         "truncate -s 8M a; parted -s a mklabel gpt mkpart a 1MiB 2MiB",

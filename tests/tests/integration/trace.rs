@@ -543,6 +543,36 @@ fn nothing_is_said_of_clusters_below_an_unknown_header() {
 }
 
 #[test]
+fn clusters_of_internal_snapshots_stay_when_the_guest_discards() {
+    let discard_with = |options: &str, snapshots: &str| {
+        let overlay = OVERLAY.replace(
+            "type='qcow2'",
+            &format!("type='qcow2' discard='unmap'{options}"),
+        );
+        let facts = image_facts(&format!(r#""backing": null, "snapshots": {snapshots}"#), "");
+        let mut steps = traced(&overlay, &facts).path.steps.into_iter();
+        let format = steps.find(|step| step.layer == Layer::Format).unwrap();
+        format.effect(RequestKind::Discard).statement.clone()
+    };
+    let discard = |snapshots: &str| discard_with("", snapshots);
+    let said = discard("2");
+    assert!(
+        said.text.contains("one of the 2 internal snapshots"),
+        "{said:?}"
+    );
+    assert!(
+        matches!(said.basis, StatementBasis::Fact { .. }),
+        "{said:?}"
+    );
+    for none in ["0", "null"] {
+        assert!(discard(none).text.starts_with("whole clusters are freed"));
+    }
+    // No cluster is freed in the image.
+    let kept = discard_with(" discard_no_unref='on'", "2");
+    assert!(kept.text.starts_with("whole clusters stay"), "{kept:?}");
+}
+
+#[test]
 fn names_in_headers_that_are_not_collected_files_end_the_path_in_the_unknown() {
     for (name, step) in [
         ("base.qcow2", "unknown /srv/images/base.qcow2"),
@@ -629,4 +659,71 @@ fn the_defaults_of_old_machines_and_what_bypasses_qemu_are_told() {
         assert!(out.contains(told), "{told}\n{out}");
         assert!(!out.contains(untold), "{untold}\n{out}");
     }
+}
+
+/// What each step says of itself, `name = value`, with the statements about flushes and discards.
+fn says(text: &str, facts: &str) -> String {
+    let facts = Facts::parse(facts).unwrap().facts;
+    let mut said = String::new();
+    for step in traced(text, &facts).path.steps {
+        for property in &step.properties {
+            said += &format!("{} = {}\n", property.name, property.value);
+        }
+        for operation in [RequestKind::Flush, RequestKind::Discard] {
+            said += &format!("{}\n", step.effect(operation).statement.text);
+        }
+    }
+    said
+}
+
+#[test]
+fn the_state_of_a_disk_of_the_host_is_told() {
+    let facts = "schema_version: '1.0'
+cgroups:
+  machine:
+    io_max:
+      - {dev: '8:0', read_bytes: 1000, write_bytes: 2000, read_requests: 30, write_requests: 40}
+      - {dev: '8:16', read_bytes: 7}
+blockdevs:
+  - id: b1
+    dev: '8:0'
+    kind: disk
+    paths: [/dev/sda]
+    queue: {write_cache: write through, discard_max: 0}
+    scsi: {cache_type: write back, thin_provisioning: true, provisioning_mode: full}
+files:
+  - {path: /run/daemon.sock, kind: socket, socket: {listening: false}}
+";
+    let said = says(&disk_on("/dev/sda"), facts);
+    for line in [
+        "guests read, bytes/s = 1000",
+        "guests write, bytes/s = 2000",
+        "guests' reads/s = 30",
+        "guests' writes/s = 40",
+        "write cache = write through",
+        "cache of the disk = write back",
+        "its driver sends it no discards",
+    ] {
+        assert!(said.contains(line), "{line}: {said}");
+    }
+    let other = facts.replace(
+        "cache_type: write back, thin_provisioning: true",
+        "cache_type: write through",
+    );
+    let said = says(
+        &disk_on("/dev/sda"),
+        &other.replace("dev: '8:0', read", "dev: '8:32', read"),
+    );
+    for line in ["bytes/s", "cache of the disk", "sends it no discards"] {
+        assert!(!said.contains(line), "{line}: {said}");
+    }
+    let daemon = "<disk type='vhostuser' device='disk'><driver name='qemu' type='raw'/>
+  <source type='unix' path='/run/daemon.sock'/><target dev='vda' bus='virtio'/></disk>";
+    let said = says(daemon, facts);
+    assert!(said.contains("listens = no: QEMU cannot connect"), "{said}");
+    let said = says(
+        daemon,
+        &facts.replace("listening: false", "listening: true"),
+    );
+    assert!(said.contains("listens = yes"), "{said}");
 }

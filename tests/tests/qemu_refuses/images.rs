@@ -1,6 +1,6 @@
 //! Formats, nodes and their options.
 
-use crate::row::{Refusing, row, try_rows};
+use crate::row::{Refusing, row, silent, try_rows};
 use vmdisk::facts::Version;
 
 #[test]
@@ -348,6 +348,83 @@ fn what_qemu_accepts_in_one_form_and_refuses_in_another_is_told_apart() {
             "-drive if=none,id=c0,media=cdrom,cache=none -device ide-cd,drive=c0,id=sda",
             "Must specify either driver or file",
             "-drive if=none,id=c0,media=cdrom,readonly=on -device ide-cd,drive=c0,id=sda",
+        ),
+        row(
+            "missing-value",
+            "-drive file=rbd:web1,format=raw,if=virtio",
+            "Pool name is required",
+            "",
+        ),
+        row(
+            "missing-value",
+            "-blockdev driver=rbd,node-name=f0,image=web1 -device virtio-blk-pci,drive=f0,id=vda",
+            "Parameter 'pool' is missing",
+            "",
+        ),
+        row(
+            "missing-value",
+            "-blockdev driver=rbd,node-name=f0,pool=vms -device virtio-blk-pci,drive=f0,id=vda",
+            "Parameter 'image' is missing",
+            "",
+        ),
+        row(
+            "fat-directory-refused",
+            "-drive file=fat:{folder},format=raw,if=virtio",
+            "Block node is read-only",
+            "-drive file=fat:{folder},format=raw,if=virtio,read-only=on",
+        ),
+        row(
+            "fat-directory-refused",
+            "-machine pc -hda fat:{folder}",
+            "Block node is read-only",
+            "-machine pc -drive file=fat:{folder},format=raw,if=virtio,read-only=on",
+        ),
+        row(
+            "fat-directory-refused",
+            "-device virtio-scsi-pci -drive file=fat:{folder},format=raw,if=none,id=d0 -device scsi-hd,drive=d0",
+            "Block node is read-only",
+            "-device virtio-scsi-pci -drive file=fat:{folder},format=raw,if=none,id=d0 -device scsi-cd,drive=d0",
+        ),
+        row(
+            "fat-directory-refused",
+            "-drive file=fat:rw:{folder},format=raw,if=virtio,read-only=on",
+            "Unable to set VVFAT to 'rw' when drive is read-only",
+            "-drive file=fat:rw:{folder},format=raw,if=virtio",
+        ),
+        row(
+            "fat-directory-refused",
+            "-drive file=fat:rw:{folder},format=raw,if=virtio,snapshot=on",
+            "Unable to set VVFAT to 'rw' when drive is read-only",
+            "-drive file=fat:{folder},format=raw,if=virtio,snapshot=on",
+        ),
+        row(
+            "fat-directory-refused",
+            "-snapshot -drive file=fat:rw:{folder},format=raw,if=virtio",
+            "Unable to set VVFAT to 'rw' when drive is read-only",
+            "-snapshot -drive file=fat:{folder},format=raw,if=virtio",
+        ),
+        row(
+            "fat-directory-refused",
+            "-blockdev driver=vvfat,node-name=f0,dir={folder} -device virtio-blk-pci,drive=f0,id=vda",
+            "Image is read-only",
+            "-blockdev driver=vvfat,node-name=f0,dir={folder},read-only=on -device virtio-blk-pci,drive=f0,id=vda",
+        ),
+        row(
+            "fat-directory-refused",
+            "-blockdev driver=vvfat,node-name=f0,dir={folder},rw=on,read-only=on -device virtio-blk-pci,drive=f0,id=vda",
+            "Unable to set VVFAT to 'rw' when drive is read-only",
+            "-blockdev driver=vvfat,node-name=f0,dir={folder},rw=on -device virtio-blk-pci,drive=f0,id=vda",
+        ),
+        silent(
+            "fat-directory-writable",
+            "-drive file=fat:rw:{folder},format=raw,if=virtio",
+            "-drive file=fat:{folder},format=raw,if=virtio,read-only=on",
+        ),
+        row(
+            "sd-card-size-refused",
+            "-device sdhci-pci -drive file={odd.raw},format=raw,if=none,id=d0 -device sd-card,drive=d0",
+            "Invalid SD card size",
+            "-device sdhci-pci -drive file={a.raw},format=raw,if=none,id=d0 -device sd-card,drive=d0",
         ),
         row(
             "missing-value",

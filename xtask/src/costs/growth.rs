@@ -43,7 +43,7 @@ const RUNS: &[&str] = &[
     "lint --format concise values.yaml",
     "lint --format concise start.sh",
     "lint --format concise Makefile",
-    "baseline create bad.xml --baseline known",
+    "lint bad.xml --write-baseline --baseline known",
     "convert --to libvirt-xml good.args",
     "convert --to disk-xml good.args",
     "convert --to libvirt-xml --start 1 start.sh",

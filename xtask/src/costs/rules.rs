@@ -126,6 +126,11 @@ fn build_with_symbols() -> anyhow::Result<PathBuf> {
         .arg("--target-dir")
         .arg(&directory)
         .env("CARGO_PROFILE_RELEASE_STRIP", "none")
+        // The package has a profile of its own.
+        .args([
+            "--config",
+            "profile.release.package.vmdisk-cli.strip=\"none\"",
+        ])
         .current_dir(repository())
         .status()?;
     if !status.success() {

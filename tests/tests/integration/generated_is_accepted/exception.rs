@@ -68,6 +68,16 @@ const LIBVIRT: &[((u32, u32), Exception)] = &[
     ),
 ];
 
+/// What the first fixed libvirt does otherwise, and what the linter says before it.
+const BUGS: &[((u32, u32), Exception)] = &[(
+    (11, 5),
+    Exception {
+        spec: "cdrom-on-virtio-scsi-and-on-usb",
+        reason: "libvirt makes a hard disk of a USB CD-ROM drive until 11.5, and the spec asks for one",
+        says: "a USB CD-ROM drive is a hard disk for the guest",
+    },
+)];
+
 /// What libvirt converts only on a host that has it.
 const HOST: &[Exception] = &[
     Exception {
@@ -124,6 +134,13 @@ pub(super) fn of_libvirt(spec: &str, version: (u32, u32)) -> Option<&'static Exc
     LIBVIRT
         .iter()
         .find(|(since, exception)| exception.spec == spec && version < *since)
+        .map(|(_, exception)| exception)
+}
+
+/// The exception of a bug in a version of libvirt.
+pub(super) fn of_bug(spec: &str, version: (u32, u32)) -> Option<&'static Exception> {
+    BUGS.iter()
+        .find(|(fixed, exception)| exception.spec == spec && version < *fixed)
         .map(|(_, exception)| exception)
 }
 

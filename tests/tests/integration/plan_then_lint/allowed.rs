@@ -2,7 +2,7 @@
 
 use vmdisk::Diagnostic;
 use vmdisk::model::{AioMode, CacheMode, DetectZeroes, Discard};
-use vmdisk::plan::{BackendSpec, BusSpec, DiskSpec, GuestSpec, Spec};
+use vmdisk::plan::{BackendSpec, BusSpec, DeviceAccess, DiskSpec, GuestSpec, Spec};
 
 /// A finding, and what was asked for where it was found.
 pub(crate) struct Case<'a> {
@@ -292,8 +292,27 @@ pub(crate) const TABLE: &[Allowed] = &[
     },
     Allowed {
         rule: "known-bad-build",
-        reason: "the spec sets io_uring",
-        holds: |case| case.disk_asks(|disk| disk.io == Some(AioMode::IoUring)),
+        reason: "the spec sets what the bug is about, or the storage exists",
+        holds: |case| {
+            case.disk_asks(|disk| {
+                let is_named =
+                    matches!(&disk.backend, BackendSpec::Network(it) if it.format.is_some());
+                let is_asked = disk.detect_zeroes.is_some() || disk.iotune.is_some();
+                let is_of_bus =
+                    matches!(disk.bus, Some(BusSpec::Usb | BusSpec::Ide | BusSpec::Sata));
+                disk.io == Some(AioMode::IoUring) || is_asked || is_of_bus || is_named
+            }) || exists(case)
+        },
+    },
+    Allowed {
+        rule: "lun-refused",
+        reason: "the spec asks for the SCSI device itself",
+        holds: |case| {
+            let lun = Some(DeviceAccess::Lun);
+            case.disk_asks(
+                |disk| matches!(&disk.backend, BackendSpec::Device(it) if it.access == lun),
+            )
+        },
     },
     Allowed {
         rule: "lvm-scans-guest-volumes",
