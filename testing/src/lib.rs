@@ -14,7 +14,7 @@ mod skip;
 use std::path::Path;
 use std::process::Command;
 
-pub use cases::{Case, cases, cases_file, check_reports};
+pub use cases::{Case, HOST_CONFIG, cases, cases_file, check_reports, host_cases, host_inputs};
 pub use editor::Editor;
 pub use kvm::without_kvm;
 pub use loop_device::LoopDevice;

@@ -40,7 +40,7 @@ impl Launch {
             arguments: Vec::new(),
             folder: None,
             stdout: Stdio::null(),
-            timeout: Duration::from_secs(30),
+            timeout: Duration::from_secs(60),
         }
     }
 
@@ -75,7 +75,7 @@ impl Launch {
         self
     }
 
-    /// Sets the timeout for the start and for each answer; 30 seconds by default.
+    /// Sets the timeout for the start and for each answer; 60 seconds by default.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
