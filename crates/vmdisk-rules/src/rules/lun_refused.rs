@@ -175,7 +175,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                         ),
                     )
                     .label("this device does not accept SCSI commands")
-                    .help("use a raw SCSI device of the host, or an emulated disk: `device='disk'`, `scsi-hd`, in a spec no `as: lun`");
+                    .help(help);
             }
             _ => {}
         }
