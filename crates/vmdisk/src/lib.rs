@@ -141,6 +141,7 @@ mod text_report;
 pub mod trace;
 pub mod trial;
 mod unlocated;
+mod unsettled;
 #[cfg(feature = "plan")]
 mod windows;
 mod without;

@@ -13,7 +13,7 @@ pub use vmdisk_rule::{
 };
 pub use vmdisk_rules::{FOLLOW_UPS, FollowUp, may_follow};
 
-use crate::{measured, unlocated};
+use crate::{measured, unlocated, unsettled};
 
 const LISTS: [&[&Rule]; 4] = [
     vmdisk_rule::reading::RULES,
@@ -218,6 +218,7 @@ fn check_into(
     }
     outcome.settle();
     measured::cite(context.domain, context.host, &mut outcome.findings);
+    unsettled::take_back_fixes(&mut outcome.findings);
     outcome
 }
 

@@ -223,3 +223,18 @@ fn an_owner_matters_only_where_libvirt_is_told_to_leave_it_alone() {
         assert_eq!(said(&outcome, &rule), expected, "{setting}");
     }
 }
+
+#[test]
+fn fixes_of_a_disk_wait_until_its_format_is_settled() {
+    let facts = written(
+        "files:\n\
+         - {path: /raw, image: {format: raw}}\n\
+         - {path: /qcow2, image: {format: qcow2}}\n",
+    );
+    for (path, count) in [("/raw", 1), ("/qcow2", 0)] {
+        let driver = "type='raw' cache='unsafe'";
+        let outcome = on(&facts, &disk("disk", driver, path, ""));
+        let fixes = outcome.findings.iter().filter(|it| it.fix.is_some());
+        assert_eq!(fixes.count(), count, "{path}: {:#?}", outcome.findings);
+    }
+}
