@@ -380,18 +380,23 @@ impl Tracer<'_> {
             backend.effective_cache().as_str(),
             self.setting(DiskField::Cache),
         )];
-        let limits = [
-            (backend.iotune.is_some(), DiskField::Iotune),
-            (
-                !backend.throttle_filters.is_empty(),
-                DiskField::ThrottleFilters,
-            ),
-        ];
-        let limits = limits.into_iter().filter(|(is_set, _)| *is_set);
-        properties.extend(limits.map(|(_, field)| {
-            let at = FieldPath::Disk(self.index, field);
-            property("limits", "throttled", self.field(at))
-        }));
+        let at = |field| self.field(FieldPath::Disk(self.index, field));
+        if let Some(iotune) = &backend.iotune {
+            let limits = iotune.limits().into_iter().filter_map(|(field, limit)| {
+                Some(format!(
+                    "{} {}",
+                    vmdisk_fields::limit(field)?.libvirt,
+                    limit?
+                ))
+            });
+            let limits = limits.collect::<Vec<_>>().join(", ");
+            properties.push(property("limits", limits, at(DiskField::Iotune)));
+        }
+        if !backend.throttle_filters.is_empty() {
+            let at = at(DiskField::ThrottleFilters);
+            let groups = backend.throttle_filters.join(", ");
+            properties.push(property("throttle groups", groups, at));
+        }
         let passed = || RequestOutcome::Passed.by("to the image", StatementBasis::source(PASSES));
         let write = match backend.detect_zeroes {
             Some(DetectZeroes::On | DetectZeroes::Unmap) => RequestOutcome::Passed.by(

@@ -573,6 +573,28 @@ fn clusters_of_internal_snapshots_stay_when_the_guest_discards() {
 }
 
 #[test]
+fn limits_are_told_with_their_numbers_and_groups_by_their_names() {
+    for (element, name, value) in [
+        (
+            "<iotune><total_iops_sec>500</total_iops_sec><read_bytes_sec>7</read_bytes_sec></iotune>",
+            "limits",
+            "read_bytes_sec 7, total_iops_sec 500",
+        ),
+        (
+            "<throttlefilters><throttlefilter group='slow'/></throttlefilters>",
+            "throttle groups",
+            "slow",
+        ),
+    ] {
+        let guest = OVERLAY.replace("</disk>", &format!("{element}</disk>"));
+        let steps = traced(&guest, &Facts::default()).path.steps;
+        let mut properties = steps.iter().flat_map(|step| &step.properties);
+        let told = properties.find(|it| it.name == name).unwrap();
+        assert_eq!(told.value, value);
+    }
+}
+
+#[test]
 fn names_in_headers_that_are_not_collected_files_end_the_path_in_the_unknown() {
     for (name, step) in [
         ("base.qcow2", "unknown /srv/images/base.qcow2"),
