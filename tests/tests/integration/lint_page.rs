@@ -108,15 +108,49 @@ fn in_a_browser_nothing_sticks_out_of_the_page() {
 #[track_caller]
 fn assert_inside(browser: &str, page: &str) {
     let expected = "[\"1280: true elements\",\"390: true elements\"]";
-    assert_eq!(in_browser(browser, page), expected);
+    for scheme in [Scheme::Dark, Scheme::Light] {
+        assert_eq!(in_browser(browser, page, scheme), expected, "{scheme:?}");
+    }
 }
 
-/// Opens the page at two widths in frames of their own, and tells what sticks out and which words are broken.
+/// The colours that a reader prefers, by their numbers in the browser.
+#[derive(Clone, Copy, Debug)]
+enum Scheme {
+    Dark,
+    Light,
+}
+
+/// Opens the page at two widths in frames of their own, and tells what sticks out, which words are broken, and which
+/// text has less contrast than WCAG 2 asks for.
 const PROBE: &str = "<!doctype html><meta charset='utf-8'><body><script>
 const page = atob('PAGE');
 const bytes = Uint8Array.from(page, c => c.charCodeAt(0));
 const text = new TextDecoder().decode(bytes);
 const found = [];
+onerror = message => document.body.textContent = message;
+const style = element => element.ownerDocument.defaultView.getComputedStyle(element);
+const inkOf = element => element.closest('svg') ? style(element).fill : style(element).color;
+function background(element) {
+  const box = element.getBoundingClientRect();
+  const shapes = element.closest('svg')?.querySelectorAll('rect') ?? [];
+  const isBelow = shape => {
+    const area = shape.getBoundingClientRect();
+    return area.left <= box.left && box.right <= area.right && area.top <= box.top && box.bottom <= area.bottom;
+  };
+  const fills = [...shapes].filter(isBelow).map(shape => style(shape).fill).filter(fill => fill !== 'none');
+  if (fills.length) return fills.at(-1);
+  for (let at = element; at; at = at.parentElement) {
+    const color = style(at).backgroundColor;
+    if (color !== 'rgba(0, 0, 0, 0)') return color;
+  }
+  return matchMedia('(prefers-color-scheme: dark)').matches ? 'rgb(0, 0, 0)' : 'rgb(255, 255, 255)';
+}
+// As WCAG 2 defines it.
+function luminance(color) {
+  const [red, green, blue] = color.match(/[0-9.]+/g).map(part => part / 255)
+    .map(part => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
 let left = 2;
 for (const width of [1280, 390]) {
   const frame = document.createElement('iframe');
@@ -135,6 +169,11 @@ for (const width of [1280, 390]) {
     const texts = inside.createTreeWalker(inside.body, NodeFilter.SHOW_TEXT);
     while (texts.nextNode()) {
       const text = texts.currentNode;
+      if (text.parentElement.closest('title, style')) continue;
+      const paper = background(text.parentElement), ink = inkOf(text.parentElement);
+      const [dark, light] = [luminance(ink), luminance(paper)].sort((a, b) => a - b);
+      if (text.data.trim() && (light + 0.05) / (dark + 0.05) < 4.5)
+        found.push(`${width}: ${ink} on ${paper}: ${text.data.trim()}`);
       if (text.parentElement.closest('pre, code, svg, details')) continue;
       for (const token of text.data.matchAll(/\\S+/g)) {
         if (/[/.=]/.test(token[0])) continue;
@@ -157,7 +196,7 @@ for (const width of [1280, 390]) {
 </script>";
 
 /// What the browser finds on a page.
-fn in_browser(browser: &str, page: &str) -> String {
+fn in_browser(browser: &str, page: &str, scheme: Scheme) -> String {
     let folder = tempfile::tempdir().unwrap();
     let probe = folder.path().join("probe.html");
     std::fs::write(&probe, PROBE.replace("PAGE", &base64(page.as_bytes()))).unwrap();
@@ -172,6 +211,10 @@ fn in_browser(browser: &str, page: &str) -> String {
         .arg(format!(
             "--user-data-dir={}",
             folder.path().join("profile").display()
+        ))
+        .arg(format!(
+            "--blink-settings=preferredColorScheme={}",
+            scheme as u8
         ))
         .args(["--virtual-time-budget=20000", "--dump-dom"])
         .arg(format!("file://{}", probe.display()))
