@@ -16,7 +16,7 @@
 //! # Ok::<(), vmdisk::calls::CallError>(())
 //! ```
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 #[cfg(feature = "settings")]
 use std::path::Path;
@@ -33,7 +33,7 @@ use vmdisk_source::{LineIndex, Span};
 use crate::lint::lint_each;
 #[cfg(any(feature = "plan", feature = "trace"))]
 use crate::report;
-use crate::report::{DocumentReport, EntryFailure, ReportedHost, Run, escaped_json};
+use crate::report::{DocumentReport, EntryFailure, ReportedHost, Run, SaidOnce, escaped_json};
 use crate::rules::{self, Rule, UnknownRule};
 #[cfg(feature = "settings")]
 use crate::settings::ConfigText;
@@ -409,13 +409,14 @@ pub fn lint_all(
         .collect();
     let mut reports = lint_each(&documents).into_iter();
     let mut run = shared.run();
-    let mut said = HashSet::new();
+    let mut said = SaidOnce::default();
+    let mut checked = Vec::with_capacity(prepared.len());
     let mut targets: Vec<Target> = Vec::new();
     for (CallInput { name, text }, options, document) in prepared {
         let document = match document {
             Ok(document) => document,
             Err(failure) => {
-                run.add_unreadable(name, text, failure);
+                checked.push((name, Err((text, failure))));
                 continue;
             }
         };
@@ -426,8 +427,17 @@ pub fn lint_all(
         }
         let report = reports.next().unwrap_or_default();
         let mut report = shared.options.report(document, report);
-        report.drop_said(group, &mut said);
-        run.add(name, report);
+        said.drop_from(&mut report, &name, group);
+        checked.push((name, Ok(report)));
+    }
+    for (name, report) in checked {
+        match report {
+            Ok(mut report) => {
+                said.name_guests(&mut report, &name);
+                run.add(name, report);
+            }
+            Err((text, failure)) => run.add_unreadable(name, text, failure),
+        }
     }
     Ok(run.to_json())
 }

@@ -13,10 +13,11 @@ mod show_files;
 mod show_settings;
 mod trial;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZero;
 use std::sync::atomic::AtomicUsize;
 
+use vmdisk::report::SaidOnce;
 use vmdisk::{Facts, FixScope};
 
 use crate::age::{self, OldFacts};
@@ -187,11 +188,12 @@ fn check(
     };
     let stream = is_printed.then(|| Stream::new(io));
     let (mut tally, mut ending) = (Tally::default(), Ending::default());
+    let mut said = SaidOnce::default();
     let mut count = |report: &InputReport| {
         tally.add(report);
         ending.add(args, mode, report);
     };
-    let (reports, fixed) = gather(&run, inputs, guests, failed, stream, &mut count)?;
+    let (reports, fixed) = gather(&run, inputs, guests, failed, stream, &mut said, &mut count)?;
     tally.summary.unread = run.unread.into_inner();
     let classes = sources.classes(&tally.host_lists);
     for renderer in &mut renderers {
@@ -212,6 +214,7 @@ fn check(
         },
         host: host.as_deref(),
         facts: &sources.described(classes.as_ref()),
+        said: &said,
         exit,
     };
     output::write(report, &renderers, is_printed, fixed.as_deref(), args, io)?;
@@ -231,11 +234,12 @@ fn gather(
     mut guests: Guests<'_>,
     failed: Vec<InputReport>,
     mut stream: Option<Stream<'_>>,
+    said: &mut SaidOnce,
     count: &mut dyn FnMut(&InputReport),
 ) -> Result<(Vec<InputReport>, Option<String>), Stop> {
     let mut reports: Vec<InputReport> = Vec::new();
     let mut first_of = vec![0; inputs.files.len()];
-    let (mut fixed, mut said) = (None, HashSet::new());
+    let mut fixed = None;
     let mut print = |text: &str| match &mut stream {
         Some(stream) => stream.write(|out| out.write_all(text.as_bytes())),
         None => Ok(()),
@@ -263,7 +267,7 @@ fn gather(
         guests.add(number, &mut result);
         let host = guests.source(number);
         let of_input = result.reports.iter_mut();
-        if run.says_once && of_input.fold(false, |any, it| it.drop_said(host, &mut said) | any) {
+        if run.says_once && of_input.fold(false, |any, it| it.drop_said(host, said) | any) {
             result = run.printed(result);
         }
         first_of[number] = reports.len();
@@ -293,6 +297,11 @@ fn gather(
         let result = run.printed(report.into());
         print(&result.text)?;
         keep(&mut reports, result.reports);
+    }
+    for report in &mut reports {
+        if let Ok(outcome) = &mut report.outcome {
+            said.name_guests(outcome, &report.path);
+        }
     }
     if run.needs.findings {
         reports.iter().for_each(count);

@@ -140,6 +140,9 @@ pub(crate) fn say(
     }
     if !args.quiet {
         if args.format.is_for_people() {
+            for text in run.said.lines() {
+                io.say(&format!("{}\n", line(&text)));
+            }
             say_summary(args, mode, &run.tally.summary, inputs, classes, io);
         } else if !args.format.tells_what_is_unchecked()
             && let Some(text) = run.tally.summary.not_checked()

@@ -250,6 +250,7 @@ fn written(format: LintFormat, view: View<'_>) -> String {
         caveats: &caveats,
         host: None,
         facts: "without facts of a host",
+        said: &vmdisk::report::SaidOnce::default(),
         exit: Exit::CouldNot,
     };
     let renderer = Renderer {

@@ -1,11 +1,11 @@
 //! The report about one input.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use vmdisk::model::BackendSource;
 use vmdisk::report::{
-    DocumentReport, EntryFailure, ReportEntry, Unchecked, UncheckedRules, uri_of_path,
+    DocumentReport, EntryFailure, ReportEntry, SaidOnce, Unchecked, UncheckedRules, uri_of_path,
 };
 use vmdisk::trace::HostTrace;
 use vmdisk::{Confidence, Diagnostic, Document, HostIndex, Severity, TextPlace};
@@ -149,11 +149,11 @@ impl InputReport {
 
     /// Drops advice about a host that is said already; true if there was some. What a baseline knows is known of each
     /// input.
-    pub(crate) fn drop_said(&mut self, host: usize, said: &mut HashSet<(usize, String)>) -> bool {
+    pub(crate) fn drop_said(&mut self, host: usize, said: &mut SaidOnce) -> bool {
         let (false, Ok(report)) = (self.has_baseline, &mut self.outcome) else {
             return false;
         };
-        report.drop_said(host, said)
+        said.drop_from(report, &self.path, host)
     }
 
     /// Gives hosts the numbers that they have among all hosts of the run.

@@ -1,5 +1,7 @@
 //! The results of a run.
 
+use vmdisk::report::SaidOnce;
+
 use crate::exit::Exit;
 
 use super::caveats::Caveats;
@@ -18,5 +20,7 @@ pub(crate) struct RunReport<'a> {
     pub(crate) host: Option<&'a str>,
     /// Whose facts were used, in words.
     pub(crate) facts: &'a str,
+    /// The advice that was said at one of several guests.
+    pub(crate) said: &'a SaidOnce,
     pub(crate) exit: Exit,
 }

@@ -195,6 +195,33 @@ fn discards_that_wait_for_a_newer_qemu_are_advised_once_for_all_guests() {
 }
 
 #[test]
+fn advice_about_a_host_names_the_other_guests_that_it_holds_for() {
+    let healthy = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/healthy");
+    let guest = std::fs::read_to_string(healthy.join("virt-install-debian11.xml")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut inputs = Vec::new();
+    for number in 0..8 {
+        let (file, name) = (format!("{number}.xml"), format!("<name>g{number}</name>"));
+        let named = guest.replace("<name>debian11</name>", &name);
+        assert_ne!(named, guest);
+        std::fs::write(folder.path().join(&file), named).unwrap();
+        inputs.push(file);
+    }
+    let lint = |format: &str, inputs: &[String]| {
+        let fixed = ["lint", "--format", format, "--target", TARGETS[0]].map(str::to_owned);
+        finish(vmdisk(folder.path(), fixed.iter().chain(inputs)), b"")
+    };
+    let line = "qcow2-discard-corruption also holds for g1, g2, g3, g4, g5 and 2 more\n";
+    assert!(lint("full", &inputs).stderr.contains(line));
+    let note = "\"it also holds for g1, g2, g3, g4, g5, g6, g7\"";
+    assert_eq!(lint("json", &inputs).stdout.matches(note).count(), 1);
+    for format in ["full", "json"] {
+        let alone = lint(format, &inputs[..1]);
+        assert!(!format!("{alone:?}").contains("also holds"), "{alone:?}");
+    }
+}
+
+#[test]
 fn a_volume_without_its_pool_fails_a_run_that_must_check_everything() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/healthy");
     let lint = |guest: &[&str]| {

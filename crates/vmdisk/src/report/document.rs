@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use vmdisk_model::FieldPath;
 use vmdisk_source::LineIndex;
 
 use crate::rules::{Missing, NotChecked};
-use crate::{Diagnostic, Document, FailedFix, LintReport, Rule, Severity};
+use crate::{Diagnostic, Document, FailedFix, LintReport, Rule};
 
 /// The findings of one document, with the parts of the document that outputs quote.
 ///
@@ -151,16 +151,6 @@ impl DocumentReport {
         let mut findings: Vec<&Diagnostic> = self.findings.iter().chain(&self.allowed).collect();
         findings.sort_by_key(|finding| (finding.place.span, finding.rule.name));
         findings
-    }
-
-    /// Drops advice about a host, by its number, that is said already; true if there was some.
-    pub fn drop_said(&mut self, host: usize, said: &mut HashSet<(usize, String)>) -> bool {
-        let before = self.findings.len();
-        self.findings.retain(|finding| {
-            let is_of_host = finding.is_about_host && finding.severity <= Severity::Advice;
-            !is_of_host || said.insert((host, finding.title.clone()))
-        });
-        self.findings.len() < before
     }
 
     /// The lists of hosts that it has, by their numbers.

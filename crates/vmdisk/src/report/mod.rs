@@ -13,6 +13,7 @@ mod fingerprint;
 pub mod json;
 pub mod lines;
 mod run;
+mod said;
 #[cfg(feature = "trace")]
 pub mod trace;
 mod uri;
@@ -24,4 +25,5 @@ pub use entry::{EntryFailure, ReportEntry};
 pub use fingerprint::{Fingerprints, digest, hash};
 pub use json::SCHEMA_VERSION;
 pub use run::Run;
+pub use said::SaidOnce;
 pub use uri::of_path as uri_of_path;
