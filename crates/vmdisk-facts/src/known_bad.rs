@@ -233,6 +233,8 @@ known_bad! {
     IoUringInIothread = "io-uring-in-iothread", Qemu (7, 1, 0)..(7, 1, 1), "QEMU issue 1193; openSUSE obs-build pull request 893: works on 7.0, hangs on 7.1.0";
     /// Direct I/O on bcachefs fails: QEMU derives the alignment from reads, and bcachefs requires a larger one for writes.
     BcachefsWriteAlignment = "bcachefs-write-alignment", Qemu first..(10, 1, 0), untried (10, 1, 0)..(11, 1, 0), "bcachefs issues 791 and 1095, bcachefs-tools pull request 653; block/file-posix.c asks statx(2) in 11.1 and not in 10.0.13; the releases in between were not checked";
+    /// A read-only device cannot be opened for a drive that only reads: `The device is not writable`.
+    ReadOnlyDevice = "read-only-device", Qemu (4, 2, 0)..(5, 1, 0), "QEMU 5.1, file-posix: Fix check_hdev_writable() with auto-read-only; libvirt uses it with QEMU 4.2 and later";
     /// A throttled disk stops to answer under load.
     ThrottleStall = "throttle-stall", Qemu (9, 1, 0)..(10, 1, 0), untried (10, 1, 0)..never, "QEMU issue 3144: reported for 9.1 and 10.0 on several hosts; no fix is known";
     /// Direct I/O does not write the last sectors of a raw file whose size is not a multiple of the alignment.

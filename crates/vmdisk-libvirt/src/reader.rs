@@ -391,7 +391,10 @@ impl<'t> Reader<'t> {
 
     fn unknown_attribute(&mut self, element: &Element<'_>, written: Attribute<'_>, free: &[&str]) {
         let (name, span) = (written.name(), written.name_span());
-        let meant = self.suggest(name, free);
+        let source_type = type_of_source(element.spec);
+        let is_path_of = source_type.and_then(|it| path_attribute(it, written.value()));
+        let is_path = ["file", "dev"].contains(&name);
+        let meant = self.suggest(name, free).or(is_path_of.filter(|_| is_path));
         let mut message = format!("unknown attribute `{name}` of `<{}>`", element.spec.name);
         let mut help = meant.map(|meant| format!("did you mean `{meant}`?"));
         let known = || element.spec.attributes.iter().map(|known| known.name);
@@ -400,7 +403,8 @@ impl<'t> Reader<'t> {
         {
             help = Some(format!("`{twin}` is written already"));
         }
-        if let Some(source_type) = type_of_source(element.spec)
+        if let Some(source_type) = source_type
+            && meant.is_none()
             && let [first, ..] = types_with_attribute(name)[..]
         {
             message =
@@ -581,3 +585,12 @@ pub(crate) fn whole(text: &str, element: Span) -> Span {
 
 /// An element that is in no table.
 static UNKNOWN: ElementSpec = ElementSpec::other_peoples("");
+
+/// The attribute of a source that has this path, if the type agrees with it: devices are in `/dev`.
+fn path_attribute(source_type: &str, path: &str) -> Option<&'static str> {
+    match (source_type, path.starts_with("/dev/")) {
+        ("file", false) => Some("file"),
+        ("block", true) => Some("dev"),
+        _ => None,
+    }
+}

@@ -27,7 +27,7 @@ const DEVICE: &str = "type='block'|<source dev='/dev/nvme0n1'/>|vda' bus='virtio
 /// A `<disk>`: the driver's attributes, and its type, source and target.
 fn disk(text: &str, storage: &str) -> String {
     let (driver, more) = text.split_once(';').unwrap_or((text, ""));
-    let is_device = ["lvm", "zvol", "device"].contains(&storage);
+    let is_device = ["lvm", "zvol", "device", "read-only"].contains(&storage);
     let shape = if is_device { DEVICE } else { FILE };
     let mut parts = shape.split('|');
     let mut next = || parts.next().expect("three parts");
@@ -80,7 +80,7 @@ fn facts(case: &Case, build: &str) -> Facts {
     };
     let (kind, device) = match case.storage {
         "lvm" | "zvol" => ("xfs", case.storage),
-        "device" | "" => ("xfs", "nvme"),
+        "device" | "read-only" | "" => ("xfs", "nvme"),
         kind => (kind, "nvme"),
     };
     let text = text
@@ -90,7 +90,11 @@ fn facts(case: &Case, build: &str) -> Facts {
             "\"devices\": [\"b4\"], \"btrfs\": null, \"ext4\": null, \"zfs\": null",
             &format!("\"devices\": [\"b4\"], \"btrfs\": null, \"ext4\": null, {zfs}"),
         );
-    Facts::from_json(&text).expect("the fixture is valid").facts
+    let mut facts = Facts::from_json(&text).expect("the fixture is valid").facts;
+    for device in &mut facts.blockdevs {
+        device.read_only = (case.storage == "read-only").into();
+    }
+    facts
 }
 
 /// The titles of the findings about known-bad builds.
@@ -134,6 +138,7 @@ const CASES: &[Case] = &[
     Case { bug: "bcachefs-write-alignment", disk: "cache='none'", other: "", storage: "bcachefs", bad: "10.0.0", good: &["11.1.0"] },
     Case { bug: "throttle-stall", disk: ";inner=<iotune><total_iops_sec>9</total_iops_sec></iotune>", other: "", storage: "", bad: "9.1.0", good: &["9.0.4"] },
     Case { bug: "ide-reset-overwrites", disk: ";target=sda' bus='sata", other: "", storage: "", bad: "8.1.2", good: &["7.2.7", "8.1.3", "10.0"] },
+    Case { bug: "read-only-device", disk: ";inner=<readonly/>", other: "", storage: "read-only", bad: "4.2", good: &["4.1", "5.1"] },
     Case { bug: "io-uring-short-read", disk: "io='io_uring'", other: "io='threads'", storage: "btrfs", bad: "7.0.0", good: &["7.1.0"] },
     Case { bug: "vmdk-descriptor", disk: "type='vmdk'", other: "type='qcow2'", storage: "", bad: "7.2.7", good: &["7.2.8", "8.2.0"] },
     Case { bug: "iothread-drain", disk: "iothread='1'", other: "", storage: "", bad: "8.2.1", good: &["8.0.5", "8.2.2"] },

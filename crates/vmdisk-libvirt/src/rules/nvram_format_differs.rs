@@ -13,7 +13,9 @@ xml_rule! {
     /// ## What it reports
     /// Reports an `<nvram>` with a `template` whose `format` differs from its `templateFormat`; both are raw by default. Since
     /// libvirt 10.10 it is an error; without a version, and before, it is a warning, except for a template whose name ends
-    /// with the format. Reports a `format` for a libvirt before 9.2, which ignores it and opens the file as raw.
+    /// with the format. Reports a `format` for a libvirt before 9.2, which ignores it and opens the file as raw, and a
+    /// template without `templateFormat` for libvirt 10.10, unless libvirt chooses the firmware or the template is one of the
+    /// distribution (below `/usr/share`), whose descriptor has the format.
     ///
     /// ## Why it matters
     /// libvirt copies the template to the file of the guest byte by byte, and does not convert it. Since 10.10 it refuses
@@ -36,8 +38,30 @@ xml_rule! {
     ///   <features><acpi/></features>
     /// </domain>
     /// ```
+    /// ```xml,reported,libvirt-10.10
+    /// <domain type='kvm'>
+    ///   <name>web2</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='q35'>hvm</type>
+    ///     <loader readonly='yes' type='pflash'>/usr/share/OVMF/OVMF_CODE_4M.fd</loader>
+    ///     <nvram template='/srv/vars.fd'>/var/lib/libvirt/qemu/nvram/web2.fd</nvram>
+    ///   </os>
+    ///   <features><acpi/></features>
+    /// </domain>
+    /// ```
     ///
     /// ## Not reported
+    /// ```xml,not-reported,libvirt-11.3
+    /// <domain type='kvm'>
+    ///   <name>web2</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='q35'>hvm</type>
+    ///     <loader readonly='yes' type='pflash'>/usr/share/OVMF/OVMF_CODE_4M.fd</loader>
+    ///     <nvram template='/srv/vars.fd'>/var/lib/libvirt/qemu/nvram/web2.fd</nvram>
+    ///   </os>
+    ///   <features><acpi/></features>
+    /// </domain>
+    /// ```
     /// ```xml,not-reported,libvirt-10.10
     /// <domain type='kvm'>
     ///   <name>web1</name>
@@ -55,6 +79,7 @@ xml_rule! {
     libvirt_only: true,
     evidence: &[
         Evidence::measured("`<nvram format='qcow2'>` is gone after `virsh define`, and the file is opened with the driver raw", "libvirt 9.0"),
+        Evidence::Source("ansible-role-libvirt-vm pull request 102, Rocky 9.6 with libvirt 10.10: a template without templateFormat is refused; libvirt 11.3 starts the guest"),
         Evidence::Source("libvirt src/qemu/qemu_nvram.c since 10.10: conversion of the nvram template to another target format is not supported; virt-manager issue 807"),
     ],
     check: Text(check),
@@ -65,6 +90,12 @@ const READ: Version = Version(9, 2, 0);
 
 /// The first libvirt that compares the formats.
 const CHECKED: Version = Version(10, 10, 0);
+
+/// Where the packages of firmware are, whose descriptors tell libvirt the format.
+const PACKAGED: &str = "/usr/share/";
+
+/// A libvirt that takes a template without a format for raw.
+const TOLD: Version = Version(11, 0, 0);
 
 pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
     let os = xml
@@ -89,9 +120,28 @@ pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
             .help("use a raw file, and remove `format`");
         return;
     }
-    let Some(path) = nvram.attribute("template").filter(|_| template != own) else {
+    let Some(path) = nvram.attribute("template") else {
         return;
     };
+    if template == own {
+        let is_told = nvram.attribute("templateFormat").is_some()
+            || os.is_some_and(|os| os.attribute("firmware").is_some())
+            || path.starts_with(PACKAGED);
+        let target = xml.context.target.libvirt;
+        if !is_told && target.is_some_and(|it| (CHECKED..TOLD).contains(&it)) {
+            report
+                .finding(
+                    at,
+                    "libvirt 10.10 refuses a template of the UEFI variables without its format",
+                )
+                .span(nvram.tag())
+                .severity(Severity::Error)
+                .confidence(Confidence::Assumed)
+                .label("`templateFormat` is not set")
+                .help(format!("write `templateFormat='{template}'`"));
+        }
+        return;
+    }
     let is_checked = xml.context.libvirt_is_before(CHECKED) == Some(false);
     if !is_checked
         && nvram.attribute("templateFormat").is_none()

@@ -59,6 +59,12 @@ line_rule! {
     /// qemu-system-aarch64 -nodefaults -machine virt -drive file=/srv/a.img,format=raw,if=ide
     /// ```
     ///
+    /// ```args,reported,hidden
+    /// qemu-system-aarch64 -nodefaults -machine virt -device virtio-scsi-pci,id=scsi0,bus=pcie.3 \
+    ///   -blockdev driver=file,node-name=f0,filename=/srv/a.img \
+    ///   -device scsi-hd,drive=f0,id=sda,bus=scsi0.0
+    /// ```
+    ///
     /// QEMU creates devices in the order of the options:
     /// ```args,reported
     /// qemu-system-x86_64 -nodefaults -machine q35 \
@@ -368,8 +374,13 @@ fn mistake_in_given_name(
     name: &str,
 ) -> Option<Option<(String, String)>> {
     let (owner, number) = name.rsplit_once('.').unwrap_or((name, ""));
-    let is_pc = matches!(line.board(), Board::Q35 | Board::I440fx) && line.has_machine();
-    let Some(kind) = BusKind::of_name(owner).filter(|_| is_pc) else {
+    let is_known = |kind: &BusKind| match line.board() {
+        Board::Q35 | Board::I440fx => true,
+        Board::PcieVirt => *kind == BusKind::Pci,
+        _ => false,
+    };
+    let kind = BusKind::of_name(owner).filter(|_| line.has_machine());
+    let Some(kind) = kind.filter(is_known) else {
         let is_built_in =
             BUILT_IN.contains(&owner) && !(owner == "ide" && lacks_ide(line, present));
         return (!is_built_in).then_some(None);

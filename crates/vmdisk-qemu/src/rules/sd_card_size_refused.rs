@@ -1,6 +1,6 @@
 //! `sd-card-size-refused`
 
-use vmdisk_facts::Version;
+use vmdisk_facts::{Fact, Version};
 use vmdisk_fields::{command, phrase};
 use vmdisk_model::Bytes;
 use vmdisk_rule::{Context, Evidence, Group, Missing, Report, Severity};
@@ -127,10 +127,24 @@ fn check_card(
         Some("raw") => "qemu-img resize -f raw",
         _ => "qemu-img resize",
     };
-    let help = phrase!(
-        "run {resize}",
-        resize = command(start, &[path, &larger.to_string()]),
-    );
+    let is_device = line
+        .context
+        .host
+        .is_some_and(|host| matches!(host.block_device(path), Fact::Known(_)));
+    let help = match is_device {
+        // The size of a device is as it is.
+        true => phrase!(
+            "attach it as `usb-storage`, or use an overlay of the right size: {create}",
+            create = command(
+                "qemu-img create -f qcow2 -F raw",
+                &["-b", path, "card.qcow2", &larger.to_string()]
+            ),
+        ),
+        false => phrase!(
+            "run {resize}",
+            resize = command(start, &[path, &larger.to_string()]),
+        ),
+    };
     let message = format!("an SD card of {} is not a power of 2 in size", Bytes(size));
     line.refuse(report, option, span, message, help);
 }

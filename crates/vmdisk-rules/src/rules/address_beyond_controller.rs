@@ -218,7 +218,7 @@ fn beyond(
         TargetBus::Scsi if channel != 0 => ("a SCSI controller has one bus", "use `bus='0'`"),
         TargetBus::Scsi if target != 0 && is_lsilogic(domain, disk) => (
             "an LSI controller has one target",
-            "use `target='0'`, or `<controller type='scsi' model='virtio-scsi'/>`",
+            "use `target='0'` with a `unit` of its own, or `<controller type='scsi' model='virtio-scsi'/>`",
         ),
         TargetBus::Ide if controller != 0 => (
             ONE_IDE,

@@ -5,6 +5,7 @@ use vmdisk_facts::{BlockKind, Bug, Fact, HostIndex};
 use vmdisk_fields::{Phrase, phrase, setting};
 use vmdisk_model::{
     Bytes, Change, Device, Discard, Disk, DiskField, FieldPath, Format, HostStorage, Image,
+    NetworkProtocol, Protocol,
 };
 use vmdisk_rule::{
     Confidence, Context, Evidence, Fix, Group, Missing, Report, Severity, declare_rule,
@@ -18,8 +19,8 @@ declare_rule! {
     ///
     /// ## What it reports
     /// Reports a disk that the guest can write, without `discard='unmap'`, on storage that grows with its data: a
-    /// warning for a thin logical volume, whose pool is shared; advice for a ZFS volume, a sparse raw file and a qcow2
-    /// image. A fully allocated file is not reported, because discards would undo the allocation. Without facts, a
+    /// warning for a thin logical volume, whose pool is shared; advice for a ZFS volume, an RBD image, a sparse raw file and
+    /// a qcow2 image. A fully allocated file is not reported, because discards would undo the allocation. Without facts, a
     /// qcow2 image is assumed not to be preallocated.
     ///
     /// ## Why it matters
@@ -106,6 +107,24 @@ declare_rule! {
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='qcow2' cache='none' discard='unmap'/>
     ///   <source file='/srv/img/web1.qcow2'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,reported,hidden
+    /// <disk type='network' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='none'/>
+    ///   <source protocol='rbd' name='vms/web1'>
+    ///     <host name='ceph1.example' port='6789'/>
+    ///   </source>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,fixed,hidden
+    /// <disk type='network' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='none' discard='unmap'/>
+    ///   <source protocol='rbd' name='vms/web1'>
+    ///     <host name='ceph1.example' port='6789'/>
+    ///   </source>
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
@@ -257,7 +276,20 @@ fn grows(context: &Context<'_>, image: &Image) -> Result<Option<Grows>, Missing>
             Ok(Format::Raw) | Err(_) => raw_file_grows(context, path),
             _ => Ok(None),
         },
-        None => Ok(None),
+        None => Ok(match &image.protocol {
+            Protocol::Network(it) if it.protocol == NetworkProtocol::Rbd => Some(rbd_grows()),
+            _ => None,
+        }),
+    }
+}
+
+/// Ceph stores the objects of an image that were written, whoever opens it.
+fn rbd_grows() -> Grows {
+    Grows {
+        what: "an RBD image",
+        severity: Severity::Advice,
+        confidence: Confidence::Certain,
+        note: "an RBD image gets its space from the pool as the guest writes".to_owned(),
     }
 }
 
@@ -278,6 +310,9 @@ fn device_grows(context: &Context<'_>, path: &str) -> Result<Option<Grows>, Miss
                 "{path} gets its space from {pool}; when the pool is full, all its volumes stop"
             ),
         }));
+    }
+    if device.kind == BlockKind::Rbd {
+        return Ok(Some(rbd_grows()));
     }
     if device.kind == BlockKind::Zvol {
         return Ok(Some(Grows {

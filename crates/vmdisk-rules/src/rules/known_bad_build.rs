@@ -26,6 +26,7 @@ declare_rule! {
     /// - `snapshot='external'`, libvirt before 11.10;
     /// - `io='io_uring'` above a logical volume, a ZFS volume, LUKS or a loop device, Linux 5.1 to 5.12;
     /// - `cache='none'` above a logical volume or LUKS, Linux 6.0.0 to 6.0.9 with QEMU before 7.2;
+    /// - a read-only device of the host for a drive that only reads, QEMU 4.2 and 5.0 with libvirt;
     /// - limits of a disk (`<iotune>`, `throttling.`), QEMU 9.1 and 10.0;
     /// - `io='io_uring'` on CIFS, Linux 5.15 and later;
     /// - a virtio disk in a guest with the driver image virtio-win 0.1.285 to 0.1.294;
@@ -207,6 +208,22 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
+    /// ```xml,reported,hidden,qemu-5.0,facts-layers
+    /// <disk type='block' device='cdrom'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source dev='/dev/loop5'/>
+    ///   <target dev='sda' bus='sata'/>
+    ///   <readonly/>
+    /// </disk>
+    /// ```
+    /// ```xml,not-reported,hidden,qemu-5.0,facts-layers
+    /// <disk type='block' device='cdrom'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source dev='/dev/loop4'/>
+    ///   <target dev='sda' bus='sata'/>
+    ///   <readonly/>
+    /// </disk>
+    /// ```
     /// ```xml,not-checked,hidden
     /// <disk type='file' device='cdrom'>
     ///   <driver name='qemu' type='raw'/>
@@ -237,6 +254,7 @@ declare_rule! {
         Evidence::Source("Proxmox qemu-server Drive.pm, storage_allows_io_uring_default: problems with CIFS since kernel 5.15"),
         Evidence::Source("canonical/lxd issue 10061 and pull requests 9979 and 10064: guests on LVM, and on ZFS above LVM, hang with io_uring on Linux 5.4, not on 5.13"),
         Evidence::Source("pop-os/pop issue 2670, pve-edge-kernel issue 341: direct I/O on LUKS and LVM fails on Linux 6.0 with QEMU before 7.2"),
+        Evidence::Source("QEMU 5.1, file-posix: Fix check_hdev_writable() with auto-read-only; OpenNebula addon-storpool issue 101"),
         Evidence::Source("QEMU issue 3144: throttled disks stop to answer on 9.1 and 10.0"),
         Evidence::Source("kvm-guest-drivers-windows issue 392 and pull request 399: viostor has no TRIM in 0.1.164"),
         Evidence::Source("kvm-guest-drivers-windows issue 1614: viostor corrupts the page file in 0.1.285, not in 0.1.271; fixed in build 295"),
@@ -330,6 +348,20 @@ static USES: &[Use] = &[
         when: &[DIRECT, WRITABLE, On(&[FsKind::Bcachefs])],
         instead: writeback,
         needs_version: false,
+    },
+    Use {
+        bug: Bug::ReadOnlyDevice,
+        severity: Severity::Warning,
+        field: DiskField::Source,
+        when: &[When::Disk(|context, disk| {
+            let image = disk.backend.image().filter(|_| !disk.is_writable());
+            let path = image.and_then(Image::host_path);
+            let device = path.map(|path| host::block_device(context, path));
+            let device = device.and_then(Result::ok).flatten();
+            device.is_some_and(|(_, it)| it.read_only.is_true()) && context.is_for_libvirt()
+        })],
+        instead: |_| "use a device that can be written, or a file with the same data".into(),
+        needs_version: true,
     },
     Use {
         bug: Bug::ThrottleStall,

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use vmdisk_facts::capability::CapabilityRow;
-use vmdisk_facts::{Answer, Basis, Component, Probe, Version};
+use vmdisk_facts::{Answer, Basis, Capability, Component, Probe, Version};
 use vmdisk_fields::{
     ControllerName, DiskName, OLDEST_LIBVIRT, OLDEST_QEMU, Phrase, phrase, unused_members,
 };
@@ -107,6 +107,9 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
+    /// ```args,not-reported,hidden,qemu-5.1
+    /// qemu-system-x86_64 -machine q35 -drive if=none,id=d0,format=raw,file=/srv/a.img -device nvme,drive=d0,serial=x
+    /// ```
     /// ```xml,not-reported,hidden,libvirt-9.0
     /// <disk type='network' device='disk'>
     ///   <driver name='qemu' type='raw'/>
@@ -193,9 +196,12 @@ static MISSING_SOMEWHERE: LazyLock<Vec<&'static Feature>> = LazyLock::new(|| {
     FEATURES.iter().filter(is_missing).collect()
 });
 
-/// False for features of libvirt if it is not involved.
+/// False for features of libvirt if it is not involved. A command line may have `-device nvme` without namespaces, as all
+/// versions do.
 fn applies(context: &Context<'_>, feature: &Feature) -> bool {
-    feature.capability.row().component != Component::Libvirt || context.is_for_libvirt()
+    let is_of_libvirt = feature.capability.row().component == Component::Libvirt
+        || feature.capability == Capability::NvmeNamespaceDevice;
+    !is_of_libvirt || context.is_for_libvirt()
 }
 
 /// Reports that it is not known whether the target has a feature.
