@@ -770,6 +770,7 @@ impl ChangeArg {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GenerateForm {
     /// A libvirt <domain>.
+    #[value(alias = "libvirt")]
     LibvirtXml,
     /// Only <disk> elements.
     DiskXml,
@@ -857,6 +858,7 @@ pub(crate) struct ConvertArgs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ConvertForm {
     /// A libvirt <domain>, or <devices> if the input has only disks.
+    #[value(alias = "libvirt")]
     LibvirtXml,
     /// Only <disk> elements.
     DiskXml,

@@ -15,6 +15,8 @@ pub struct Passthrough {
     pub disks: Vec<(String, String, Span)>,
     /// The values of `-device`, each with the span of its element.
     pub devices: Vec<(String, Span)>,
+    /// Options of disks and devices that are one argument with their value, each with the span of its element.
+    pub joined: Vec<(String, Span)>,
 }
 
 /// Options of QEMU that describe the storage of a disk.
@@ -43,8 +45,17 @@ pub(crate) fn read(domain: Node<'_>) -> Passthrough {
             }
             _ => {}
         }
-        found.arguments.push(word.to_owned());
         let option = word.strip_prefix('-').map(|it| it.trim_start_matches('-'));
+        let first = option
+            .and_then(|it| it.split_once(' '))
+            .map(|(first, _)| first);
+        let is_value = before.is_some_and(|before| before.starts_with('-'));
+        found.arguments.push(word.to_owned());
+        if let Some(first) =
+            first.filter(|it| !is_value && (OPTIONS.contains(it) || *it == "device"))
+        {
+            found.joined.push((format!("-{first}"), node.tag()));
+        }
         if option.is_some_and(|option| OPTIONS.contains(&option)) {
             found
                 .disks

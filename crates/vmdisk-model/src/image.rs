@@ -89,13 +89,17 @@ impl Image {
         self.protocol.on_host().map(HostStorage::path)
     }
 
-    /// The format other than raw that the extension of the file name stands for.
+    /// The format other than raw that the file name stands for.
     pub fn format_by_name(&self) -> Option<Format> {
-        let (_, extension) = self.host_path()?.rsplit_once('.')?;
+        let (name, extension) = self.host_path()?.rsplit_once('.')?;
         let format = match extension {
             // libvirt's word for VHDX is `vhd`; files with that extension are Virtual PC's.
             "vhd" => Some(Format::Vpc),
             "vhdx" => Some(Format::Vhd),
+            // The format `qcow` is older than 2008.
+            "qcow" => Some(Format::Qcow2),
+            // Ubuntu's images: `noble-server-cloudimg-amd64.img`.
+            "img" if name.contains("cloudimg") => Some(Format::Qcow2),
             _ => Format::from_word(extension),
         };
         format.filter(|format| *format != Format::Raw && *format != Format::Iso)

@@ -11,6 +11,7 @@ use crate::document::UnmodeledProperty;
 use crate::index::Index;
 use crate::limits::{MAX_NODES, Suggestions};
 use crate::members::Members;
+use crate::rules::drive_protocol_unknown::PROTOCOLS;
 use crate::rules::property_refused;
 use crate::slots::Slots;
 use crate::syntax::option::WrittenOption;
@@ -23,7 +24,7 @@ use crate::vocabulary;
 pub(crate) fn format_of(property: &Property) -> Option<Format> {
     match (property.key.as_str(), property.value.as_str()) {
         // Without a format above it, a protocol is raw.
-        ("format", "file" | "host_cdrom" | "host_device" | "vvfat") => Some(Format::Raw),
+        ("format", word) if word == "vvfat" || PROTOCOLS.contains(&word) => Some(Format::Raw),
         (_, word) => Format::of_qemu_driver(word),
     }
 }

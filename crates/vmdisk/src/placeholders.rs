@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use vmdisk_model::{Disk, FieldPath};
-use vmdisk_source::template::{Engine, Syntax, Template};
+use vmdisk_source::template::{Engine, PlaceholderKind, Syntax, Template};
 use vmdisk_source::{SourceMap, Span};
 
 /// The template that a text is, if it is one; `syntax` is that of its result.
@@ -36,6 +36,22 @@ pub(crate) fn placeholder_in(template: &Template, span: Span) -> Option<&str> {
         found.get_or_insert(inner.name.as_str());
     }
     found.filter(|_| is_value(at, span.end))
+}
+
+/// The placeholder in the start tag at this place that may stand for any attribute.
+pub(crate) fn attributes_in(template: &Template, span: Span) -> Option<&str> {
+    let mut at = span.start + 1;
+    for inner in template.placeholders_in(span) {
+        let before = template.text().get(at..inner.span.start)?;
+        if before.contains(['<', '>']) {
+            return None;
+        }
+        if inner.position == PlaceholderKind::Attributes {
+            return Some(&inner.name);
+        }
+        at = inner.span.end;
+    }
+    None
 }
 
 /// The placeholders that messages quote.
@@ -90,4 +106,28 @@ fn longest<'t>(texts: impl Iterator<Item = &'t str>) -> Option<AhoCorasick> {
 /// The remedy for a template that cannot be read.
 pub(crate) fn help(engine: Engine) -> String {
     format!("this looks like {}; lint what it renders to", engine.name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_placeholder_beside_attributes_may_stand_for_any_of_them() {
+        let named = |text: &str, start: &str, end: &str| {
+            let template = Template::of(text, Syntax::Xml).unwrap();
+            let text = template.text();
+            let start = text.find(start).unwrap();
+            let end = start + text[start..].find(end).unwrap() + end.len();
+            attributes_in(&template, Span::new(start, end)).map(str::to_owned)
+        };
+        let text = "<disk <%= d %>><driver name='<%= n %>' <%= {:type => 1} %>/><target dev='<%= t %>'/></disk>";
+        assert_eq!(
+            named(text, "<driver", "/>").as_deref(),
+            Some("<%= {:type => 1} %>")
+        );
+        assert_eq!(named(text, "<target", "/>"), None);
+        let text = "<disk type='file'><driver <%= o %>/></disk>";
+        assert_eq!(named(text, "<disk", "</disk>"), None);
+    }
 }

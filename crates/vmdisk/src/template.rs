@@ -12,7 +12,7 @@ use vmdisk_source::template::Template;
 use vmdisk_source::{Edit, Span};
 
 use crate::document::read_source;
-use crate::placeholders::{QuotedPlaceholders, placeholder_in};
+use crate::placeholders::{QuotedPlaceholders, attributes_in, placeholder_in};
 use crate::rules::{Missing, NotChecked, Rule};
 use crate::text_report::{Mark, marks, of_text};
 use crate::trial::QemuTrialOutcome;
@@ -251,6 +251,7 @@ impl Tryout<'_> {
         let mut missed = Missed::default();
         report.diagnostics.retain(|found| {
             let name = placeholder_in(template, found.place.span);
+            let name = name.or_else(|| attributes_in(template, found.place.span));
             let name = name.or_else(|| quoted.as_ref()?.first(&found.title));
             missed.add_if(name, found.rule, found.at)
         });

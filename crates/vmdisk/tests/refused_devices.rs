@@ -194,3 +194,28 @@ fn qemu_refuses_in_the_words_that_rules_quote() {
         }
     }
 }
+
+#[test]
+fn an_engine_that_reaches_no_driver_is_removed_and_the_cache_stays() {
+    let text = "<disk type='network' device='disk'><driver name='qemu' type='raw' io='native'/><source protocol='rbd' \
+                name='vms/web1'/><target dev='vda' bus='virtio'/></disk>";
+    let report = vmdisk::lint(
+        &vmdisk::read(text).unwrap(),
+        &vmdisk::LintOptions::default(),
+    );
+    let of = |name: &str| report.diagnostics.iter().find(|it| it.rule.name == name);
+    assert!(of("native-without-direct").unwrap().fix.is_none());
+    assert!(of("aio-ignored").unwrap().fix.is_some());
+}
+
+#[test]
+fn a_cd_of_virtio_is_a_disk_that_cannot_be_written() {
+    let text = "qemu-system-x86_64 -drive file=/srv/a.iso,format=raw,if=virtio,media=cdrom";
+    let document = vmdisk::read(text).unwrap();
+    let disk = &document.domain().disks[0];
+    assert_eq!(
+        disk.frontend.effective_device(),
+        vmdisk::model::Device::Disk
+    );
+    assert!(!disk.is_writable());
+}

@@ -11,7 +11,7 @@ xml_rule! {
     ///
     /// ## What it reports
     /// Reports the options `-drive`, `-blockdev`, `-hda` and the like in `<qemu:commandline>`. The rules about disks do
-    /// not see them.
+    /// not see them. Reports as an error such an option, or `-device`, that is one argument with its value.
     ///
     /// ## Why it matters
     /// libvirt passes these options to QEMU unchanged. It does not know the image: it sets neither its owner nor its
@@ -37,6 +37,14 @@ xml_rule! {
     /// </domain>
     /// ```
     ///
+    /// ```xml,reported,hidden
+    /// <domain type='kvm' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>
+    ///   <name>web1</name>
+    ///   <qemu:commandline>
+    ///     <qemu:arg value='-drive file=/srv/a.img,format=raw,if=virtio'/>
+    ///   </qemu:commandline>
+    /// </domain>
+    /// ```
     /// ```xml,reported,hidden,libvirt-10.0
     /// <domain type='kvm' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>
     ///   <name>web1</name>
@@ -72,14 +80,26 @@ xml_rule! {
     severity: Severity::Advice,
     libvirt_only: true,
     evidence: &[
+        Evidence::refused_by_qemu("invalid option", "system/vl.c, lookup_opt"),
         Evidence::Source("libvirt docs/drvqemu.rst: arguments are passed through, without support, and the guest is tainted"),
     ],
     check: Text(check),
 }
 
 pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
+    let at = FieldPath::Domain(DomainField::Domain);
+    for (option, span) in &xml.passthrough.joined {
+        let message = format!("`{option}` and its value are one argument, which QEMU refuses");
+        report
+            .finding(at, message)
+            .span(*span)
+            .severity(Severity::Error)
+            .note("QEMU says `invalid option`, and the guest does not start")
+            .help(format!(
+                "write two elements: `<qemu:arg value='{option}'/>`, then one with the value"
+            ));
+    }
     for (option, value, span) in &xml.passthrough.disks {
-        let at = FieldPath::Domain(DomainField::Domain);
         let message =
             format!("the disk of `{option}` is not checked, and libvirt does not know it");
         let device = xml.passthrough.device_of(value).unwrap_or_default();

@@ -190,7 +190,9 @@ impl GroupReader<'_> {
         if self.faults.len() > MAX_OPTIONS {
             return Err(exceeded(body, "the file", "mistakes", MAX_OPTIONS));
         }
-        if line.is_empty() || line.starts_with('#') {
+        // A program fills `{NAME}` in.
+        let is_filled_in = line.starts_with('{') && line.ends_with('}');
+        if line.is_empty() || line.starts_with('#') || is_filled_in {
             return Ok(());
         }
         if let Some(header) = header(line) {

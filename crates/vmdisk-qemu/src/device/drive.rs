@@ -135,11 +135,13 @@ impl<'a> DiskReader<'_, 'a> {
         });
         let device = match (bus, is_cdrom) {
             (TargetBus::Fdc, _) => Device::Floppy,
+            // QEMU has no CD drive there, but a disk that cannot be written.
+            (TargetBus::Virtio | TargetBus::Sd, _) | (_, false) => Device::Disk,
             (_, true) => Device::Cdrom,
-            (_, false) => Device::Disk,
         };
         let nth = self.disks.len();
-        let nodes = self.read_drive(nth, option);
+        let mut nodes = self.read_drive(nth, option);
+        nodes.backend.is_read_only |= is_cdrom && device == Device::Disk;
         let mut frontend = Frontend::unset();
         self.read_drive_frontend(nth, properties, &mut frontend);
         for (field, key) in [(DiskField::TargetBus, "if"), (DiskField::Device, "media")] {

@@ -52,7 +52,7 @@ line_rule! {
 }
 
 /// The valid prefixes before a colon in a file name: protocols and drivers.
-const PROTOCOLS: &[&str] = &[
+pub(crate) const PROTOCOLS: &[&str] = &[
     "blkdebug",
     "blklogwrites",
     "blkreplay",

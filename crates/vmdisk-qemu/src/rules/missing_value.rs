@@ -125,7 +125,8 @@ fn check_rbd_names(line: &Line<'_>, report: &mut Report) {
             continue;
         };
         if let Some(image) = file.value.as_str().strip_prefix("rbd:")
-            && !image.contains('/')
+            // A program fills `{…}` in.
+            && !image.contains(['/', '{'])
         {
             let message = "the RBD image has no pool";
             let help =

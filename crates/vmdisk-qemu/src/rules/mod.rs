@@ -9,7 +9,7 @@ pub(crate) mod cache_contradicted;
 pub(crate) mod direct_on_one_node;
 pub(crate) mod discard_on_one_node;
 pub(crate) mod drive_indexes;
-mod drive_protocol_unknown;
+pub(crate) mod drive_protocol_unknown;
 pub(crate) mod encryption_secret_missing;
 mod fat_directory_refused;
 mod fat_directory_writable;

@@ -54,13 +54,15 @@ pub(super) fn declared(text: &str) -> Option<&'static str> {
 
 /// True for a text with lines of a batch file.
 pub(super) fn is_batch(text: &str) -> bool {
+    // grub.cfg has `set`, too, and a batch file reads what it sets as `%NAME%`.
+    let has_values = text.contains('%');
     let is_own = |line: &str| {
         let line = line.trim().trim_start_matches('@').to_ascii_lowercase();
         let first = line.split([' ', '\t']).next().unwrap_or_default();
         !line.starts_with('#')
             && (line.starts_with("echo off")
                 || matches!(first, "rem" | "setlocal" | "::")
-                || first == "set" && line.contains('=') && !line.contains(['$', '-'])
+                || first == "set" && has_values && line.contains('=') && !line.contains(['$', '-'])
                 || line.ends_with(" ^"))
     };
     !text.starts_with("#!") && text.lines().any(is_own)

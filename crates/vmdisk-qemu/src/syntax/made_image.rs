@@ -103,10 +103,17 @@ pub(crate) fn note_made(domain: &mut Domain, made: &[MadeImage], folder: &Folder
     }
 }
 
+/// True for the same path: `./disk.img` is `disk.img`.
+fn is_same(one: &str, other: &str) -> bool {
+    let plain = |path| str::trim_start_matches(path, "./");
+    plain(one) == plain(other)
+}
+
 fn made_as(image: &Image, made: &[MadeImage], folder: &Folder) -> Option<MadeAs> {
     let path = image.host_path()?;
-    let is_it =
-        |it: &&MadeImage| it.name == path && (path.starts_with('/') || it.folder == *folder);
+    let is_it = |it: &&MadeImage| {
+        is_same(&it.name, path) && (path.starts_with('/') || it.folder == *folder)
+    };
     let mut all = made.iter().filter(is_it).map(|it| it.made_as);
     let first = all.next()?;
     Some(if all.all(|it| it == first) {
@@ -132,6 +139,7 @@ mod tests {
         for (line, expected) in [
             ("qemu-img create -f qcow2 a.img 1G", qcow2),
             ("qemu-img create -fqcow2 a.img 1G", qcow2),
+            ("qemu-img create -f qcow2 ./a.img 1G", qcow2),
             ("qemu-img create -q --format=qcow2 a.img 1G", qcow2),
             ("qemu-img create --format qcow2 a.img 1G", qcow2),
             ("qemu-img create -b b.img -F raw -f qcow2 a.img", qcow2),

@@ -84,7 +84,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
 }
 
 /// The type of the source, if libvirt passes no I/O engine to it.
-fn without_engine(protocol: &Protocol) -> Option<String> {
+pub(super) fn without_engine(protocol: &Protocol) -> Option<String> {
     match protocol {
         Protocol::Network(network) => Some(format!("a source on {}", network.protocol)),
         Protocol::Nvme(_) => Some("an NVMe controller".to_owned()),

@@ -135,7 +135,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         }
         // A FAT file system that QEMU builds from a directory at each start: the guest cannot write its first bytes.
-        if matches!(&image.protocol, Protocol::Other(driver) if driver == "fat") {
+        let is_directory = matches!(image.protocol, Protocol::Directory { .. });
+        if is_directory || matches!(&image.protocol, Protocol::Other(driver) if driver == "fat") {
             continue;
         }
         // Without a known header the finding is milder.
@@ -144,7 +145,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
             .filter(|_| image.is_headed_by_its_format())
             .and_then(|path| host::header_format(context, path).ok())
             .flatten();
+        // What the guest writes with `-snapshot` goes to an overlay.
+        let is_kept = !disk.backend.is_transient || context.consumer == Consumer::Libvirt;
         let is_written = disk.is_writable()
+            && is_kept
             && match disk.frontend.effective_device() {
                 Device::Disk => true,
                 // libvirt always uses raw.
@@ -235,7 +239,7 @@ fn report_probed(report: &mut Report, index: usize, image: &Image, header: Optio
     );
     finding
         .label(phrase!("{format} is not set here", format = at))
-        .note("while QEMU probes the format, it restricts writes to the first sector, and the guest gets I/O errors")
+        .note("while QEMU probes the format, it refuses a write that begins with the header of another format, and the guest gets an I/O error")
         .note("a header that the guest wrote in an earlier run with `raw` makes QEMU open any host file");
     if let Some(header) = header {
         finding.note(header_note(image, header));

@@ -11,8 +11,8 @@ declare_rule! {
     ///
     /// ## What it reports
     /// Reports a raw image whose name ends in `.iso` on a disk with `device='disk'` that is neither read-only nor
-    /// transient. The rule does not report seed images of cloud-init with a usual name (`noCloud.iso`,
-    /// `configdrive.iso`, `cidata.iso`, `cloud-init.iso`, `seed.iso`), which belong to one guest.
+    /// transient. The rule does not report seed images of cloud-init, which belong to one guest: names
+    /// with `nocloud`, `config-drive`, `cidata`, `cloud-init` or `seed`.
     ///
     /// ## Why it matters
     /// An installation image is shared by many guests and is expected never to change. QEMU opens it for writing and
@@ -108,13 +108,8 @@ fn is_iso(path: &str) -> bool {
 
 /// True for the names that tools give to an image that configures one guest at its first boot.
 fn is_seed(path: &str) -> bool {
-    const NAMES: [&str; 5] = [
-        "cidata.iso",
-        "cloud-init.iso",
-        "configdrive.iso",
-        "noCloud.iso",
-        "seed.iso",
-    ];
-    let (_, name) = path.rsplit_once('/').unwrap_or_default();
-    NAMES.contains(&name)
+    const WORDS: [&str; 5] = ["cidata", "cloudinit", "configdrive", "nocloud", "seed"];
+    let (_, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let name = name.to_ascii_lowercase().replace(['-', '_'], "");
+    WORDS.iter().any(|word| name.contains(word))
 }

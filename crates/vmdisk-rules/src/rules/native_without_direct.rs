@@ -5,6 +5,7 @@ use vmdisk_fields::{phrase, setting};
 use vmdisk_model::{AioMode, BackendSource, CacheMode, Change, Disk, DiskField, FieldPath};
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
+use super::aio_ignored::without_engine;
 use crate::host;
 
 declare_rule! {
@@ -78,6 +79,7 @@ declare_rule! {
     /// </domain>
     /// ```
     ///
+    ///
     /// ## Not reported
     /// ```xml,not-reported
     /// <disk type='file' device='disk'>
@@ -144,6 +146,17 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 "libvirt: `io='native' needs either no disk cache or directsync cache mode`",
                 "QEMU: `aio=native was specified, but it requires cache.direct=on, which was not specified`",
             ));
+        let image = disk.backend.image();
+        if context.is_for_libvirt()
+            && image.is_some_and(|image| without_engine(&image.protocol).is_some())
+        {
+            // `aio-ignored` removes it.
+            finding.help(phrase!(
+                "remove {native}",
+                native = setting(at, AioMode::Native)
+            ));
+            continue;
+        }
         if let Some(mode) = disk.backend.cache {
             finding
                 .related(cache, "uses the host's page cache")
