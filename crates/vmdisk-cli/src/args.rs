@@ -733,9 +733,25 @@ pub(crate) struct ApplyArgs {
     /// Check everything, and show what would be done.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Output format.
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = TextFormat::Text)]
-    pub(crate) format: TextFormat,
+    /// Output format; `script` needs --dry-run.
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        value_enum,
+        default_value_t = ApplyFormat::Text,
+        requires_if("script", "dry_run")
+    )]
+    pub(crate) format: ApplyFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ApplyFormat {
+    /// For people.
+    Text,
+    /// For programs; `vmdisk print schema steps` describes it.
+    Json,
+    /// A shell script that does what this run would do. It holds the definition of the guest, with its passwords.
+    Script,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -102,6 +102,6 @@ pub use spec::{
     SpecVersion, VhostUserBlkSpec, VhostVdpaSpec, VolumeSpec, ZvolSpec,
 };
 pub use steps::{
-    Condition, Equality, Named, Resize, SpaceShortage, Step, StepKind, not_installed, renamed,
-    script, shell_word, shortages,
+    Condition, Equality, Named, Resize, ScriptDefinition, ScriptWork, SpaceShortage, Step,
+    StepKind, change_script, not_installed, renamed, script, shell_word, shortages,
 };

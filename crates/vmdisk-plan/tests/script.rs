@@ -131,7 +131,8 @@ set -eu
 # Only root and the hypervisor need the images; other users must not read them.
 umask 077
 PATH="${PATH:-/usr/bin:/bin}:/usr/sbin:/sbin"
-export PATH
+LC_ALL=C
+export PATH LC_ALL
 
 refuse() {
     printf '%s\n' "refused: $1" >&2

@@ -286,15 +286,20 @@ pub(super) fn define(
             "the guest {name} was started meanwhile: shut it off, and run it again"
         )));
     }
-    match guest::existing(name, true) {
-        Existing::There(now) if *now.text == *definition.before => {}
-        _ => {
-            return Err(Failure::Refused(format!(
-                "the guest {name} was changed meanwhile: run it again"
-            )));
-        }
+    let is_as_before = || match guest::existing(name, true) {
+        Existing::There(now) => *now.text == *definition.before,
+        Existing::Missing | Existing::Unknown(_) => false,
+    };
+    if !is_as_before() {
+        return Err(Failure::Refused(format!(
+            "the guest {name} was changed meanwhile: run it again"
+        )));
     }
-    guest::define(&definition.after).map_err(Failure::Failed)?;
+    // The new definition may be there all the same, and need the new storage.
+    guest::define(&definition.after).map_err(|why| match is_as_before() {
+        true => Failure::Failed(why),
+        false => Failure::Unsettled(why),
+    })?;
     let why = match guest::existing(name, true) {
         Existing::There(now) => {
             let mut copied = copied.iter();

@@ -18,13 +18,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use clap::ValueEnum as _;
 use vmdisk::model::{Bytes, Domain};
 use vmdisk::plan::{
-    ChangeKind, ChangePlan, Condition, Plan, PlannedChange, PresentState, Step, StepKind,
-    StorageCopy,
+    ChangeKind, ChangePlan, Condition, Plan, PlannedChange, PresentState, ScriptDefinition,
+    ScriptWork, Step, StepKind, StorageCopy, change_script,
 };
 use vmdisk::{Document, Host, LintOptions, facts_needed, lint, write};
 use vmdisk_collect::{Request, collect};
 
-use crate::args::{ApplyArgs, ChangeArg, GenerateForm, TextFormat};
+use crate::args::{ApplyArgs, ApplyFormat, ChangeArg, GenerateForm};
 use crate::ask::{ask, is_somebody_there};
 use crate::color::Colors;
 use crate::exit::Exit;
@@ -42,7 +42,7 @@ use state::State;
 /// Runs the command. Changes of what is there need a consent: an option, or a yes on a terminal after they were shown.
 pub(crate) fn run(mut args: ApplyArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
     let (exit, offered) = once(&args, io, colors)?;
-    let is_offer = args.format == TextFormat::Text && !args.dry_run && !offered.is_empty();
+    let is_offer = args.format == ApplyFormat::Text && !args.dry_run && !offered.is_empty();
     if !is_offer || !is_somebody_there() {
         return Ok(exit);
     }
@@ -81,7 +81,8 @@ fn once(args: &ApplyArgs, io: &mut Io<'_>, colors: Colors) -> Result<(Exit, Vec<
     let states = states_of(plan);
     let guest = args.define.then(|| Comparison::of(name, &made.text));
     let document = guest.as_ref().and_then(Comparison::existing);
-    let changes = match made.changes(&present(plan, &states, document)) {
+    let have = present(plan, &states, document);
+    let changes = match made.changes(&have) {
         Ok(changes) => changes,
         Err(stop) => return refuse(&stop, io),
     };
@@ -129,7 +130,11 @@ fn once(args: &ApplyArgs, io: &mut Io<'_>, colors: Colors) -> Result<(Exit, Vec<
     };
     report.reasons.extend(allowing(&offered));
     let exit = conclude(&work, args, is_complete, &mut report, io);
-    text::finish(args.format, &report, io)?;
+    let script = || {
+        let is_there = have.is_running || document.is_some();
+        change_script(plan, &work.script(is_there.then_some(have.is_running)))
+    };
+    text::finish(args.format, &report, script, io)?;
     Ok((exit, offered))
 }
 
@@ -359,6 +364,24 @@ impl Work<'_> {
             .iter()
             .map(|(argv, conditions)| (*argv, conditions.as_slice()));
         state::obstacles(steps.chain(commands))
+    }
+
+    /// What a script does in its place.
+    fn script(&self, is_running: Option<bool>) -> ScriptWork<'_> {
+        let changed = self.definition.as_ref().map(|it| ScriptDefinition {
+            before: Some(&it.before),
+            after: &it.after,
+        });
+        let new = self.new_guest.map(|after| ScriptDefinition {
+            before: None,
+            after,
+        });
+        ScriptWork {
+            steps: self.todo.iter().map(|(_, step)| *step).collect(),
+            changes: self.asked.clone(),
+            definition: changed.or(new),
+            is_running,
+        }
     }
 
     fn is_empty(&self) -> bool {

@@ -4,15 +4,20 @@ use vmdisk::model::Bytes;
 use vmdisk::plan::shell_word;
 
 use super::json::{ChangeJson, DifferenceJson, Envelope};
-use crate::args::TextFormat;
+use crate::args::ApplyFormat;
 use crate::io::Io;
 use crate::output::deliver;
 use crate::sanitize;
 use crate::stop::Stop;
 
-/// Prints the report.
-pub(super) fn finish(format: TextFormat, report: &Envelope, io: &mut Io<'_>) -> Result<(), Stop> {
-    if format == TextFormat::Json {
+/// Prints the report, or the script of what is not refused.
+pub(super) fn finish(
+    format: ApplyFormat,
+    report: &Envelope,
+    script: impl FnOnce() -> String,
+    io: &mut Io<'_>,
+) -> Result<(), Stop> {
+    if format == ApplyFormat::Json {
         return deliver(io, None, &report.text());
     }
     let mut text = String::new();
@@ -24,7 +29,8 @@ pub(super) fn finish(format: TextFormat, report: &Envelope, io: &mut Io<'_>) -> 
         text += &format!("{}: guest {}\n", guest.state, sanitize::line(&guest.name));
     }
     text += &report.changes.iter().map(change_text).collect::<String>();
-    if let Some(result @ ("incomplete" | "done")) = report.result {
+    let result = report.result.unwrap_or("incomplete");
+    if ["incomplete", "done"].contains(&result) {
         for DifferenceJson {
             key,
             existing,
@@ -41,7 +47,11 @@ pub(super) fn finish(format: TextFormat, report: &Envelope, io: &mut Io<'_>) -> 
         let reason = sanitize::lines(reason).replace('\n', "\n  ");
         io.say(&format!("{result}: {reason}\n"));
     }
-    text += &format!("{result}\n");
+    match (format, report.result) {
+        (ApplyFormat::Script, Some("refused")) => return Ok(()),
+        (ApplyFormat::Script, _) => text = script(),
+        _ => text += &format!("{result}\n"),
+    }
     deliver(io, None, &text)
 }
 

@@ -10,7 +10,7 @@ use crate::apply::SYSTEM;
 use crate::{Place, finish};
 
 /// What makes the state of a case.
-type Preparation = fn(&Place);
+pub(crate) type Preparation = fn(&Place);
 
 /// What makes a program stop at a point.
 type Interruption = fn(&Place, &str);
@@ -29,7 +29,7 @@ disks:
 ";
 
 /// The same one, with a change of each kind.
-const AFTER: &str = "\
+pub(crate) const AFTER: &str = "\
 version: 1
 guest: {name: web1, type: qemu, memory: 256M}
 disks:
@@ -53,6 +53,7 @@ pub(crate) fn with_virsh(place: &Place, before_define: &str) {
          dumpxml) cat \"$last\" 2>/dev/null || {{ echo 'error: failed to get domain' >&2; exit 1; }} ;;\n\
          list) ls | grep -v '^new$' ;;\ndomstate) cat ../state 2>/dev/null || echo 'shut off' ;;\n\
          dominfo) [ ! -e ../no-info ] && {{ cat ../info 2>/dev/null || echo 'Managed save: no'; }} ;;\n\
+         domblklist) cat ../blocks 2>/dev/null || : ;;\n\
          snapshot-list) [ ! -e ../no-snapshots ] && {{ cat ../snapshots 2>/dev/null || :; }} ;;\nesac",
         guests.display()
     );
@@ -110,7 +111,7 @@ pub(crate) fn run(place: &Place, arguments: &[&str]) -> (Option<i32>, String, St
 }
 
 /// A place with the guest and its images, which hold data; none without `qemu-img`.
-fn prepared() -> Option<Place> {
+pub(crate) fn prepared() -> Option<Place> {
     needed(installed("qemu-img"))?;
     let place = Place::with(&[]);
     fs::create_dir(place.path("images")).unwrap();
@@ -124,7 +125,7 @@ fn prepared() -> Option<Place> {
     Some(place)
 }
 
-fn size_of(place: &Place, name: &str) -> Option<u64> {
+pub(crate) fn size_of(place: &Place, name: &str) -> Option<u64> {
     let path = place.path("images").join(name);
     let output = Command::new("qemu-img")
         .args(["info", "-U", "--output=json"])
@@ -459,6 +460,12 @@ fn a_definition_that_libvirt_keeps_otherwise_is_undone() {
     );
     assert!(said.contains("failed: options vda"), "{said}");
     assert_eq!(place.read("guests/web1"), before);
+    // One that keeps the definition, and fails: the new image stays.
+    with_virsh(&place, "cat >new; mv new web1; exit 1");
+    let (code, said, errors) = run(&place, &["--change", "add"]);
+    assert_eq!(code, Some(2), "{said}{errors}");
+    assert!(place.read("guests/web1").contains("c.qcow2"));
+    assert!(place.path("images/c.qcow2").exists(), "{said}{errors}");
 }
 
 /// What tells two guests that were defined alike from each other, and the places that libvirt gives out in its order.
@@ -569,7 +576,8 @@ fn each_command_of_the_guide_makes_its_change() {
         ("Other options, and limits", options),
         ("All at once, from a program", all),
         ("Another bus", bus),
-        ("Other storage", moved),
+        ("Other storage", moved.clone()),
+        ("As a script", moved.replace("32M", "48M")),
     ] {
         let (_, text) = guide.split_once(&format!("\n## {section}\n")).unwrap();
         let (_, text) = text.split_once("```sh\n").unwrap();
@@ -581,12 +589,14 @@ fn each_command_of_the_guide_makes_its_change() {
         let path = format!("{}{SYSTEM}", place.path("bin").display());
         let mut shell = Command::new("sh");
         shell.args(["-e", "-c", &text]).env("PATH", path);
+        shell.current_dir(place.path(""));
         let (code, said, errors) = text_of(&shell.output().unwrap());
         assert_eq!(code, Some(0), "{section}: {said}{errors}");
         let (code, said, errors) = run(&place, &[]);
         assert_eq!(code, Some(0), "{section}: {said}{errors}");
     }
     assert_eq!(size_of(&place, "a.qcow2"), Some(32 << 20));
+    assert_eq!(size_of(&place, "a.img"), Some(48 << 20));
     assert!(place.path("images/b.img").exists());
     let now = place.read("guests/web1");
     assert!(

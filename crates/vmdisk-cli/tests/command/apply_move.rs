@@ -25,7 +25,7 @@ const BEFORE: &str = "qcow2: {path: D/a.qcow2, size: 8M}";
 const AFTER: &str = "raw: {path: D/b.img, size: 8M}";
 
 /// 8 MiB with data at both ends and a hole between.
-fn data() -> Vec<u8> {
+pub(crate) fn data() -> Vec<u8> {
     let mut data = vec![0; 8 << 20];
     for (nth, byte) in data
         .iter_mut()
@@ -41,20 +41,25 @@ fn qemu_img(words: &[&str]) -> String {
     vmdisk_testing::run("qemu-img", words).unwrap()
 }
 
-fn path(place: &Place, name: &str) -> String {
+pub(crate) fn path(place: &Place, name: &str) -> String {
     place.path("images").join(name).display().to_string()
 }
 
 /// Fills an image with the data.
 fn fill(place: &Place, format: &str, name: &str) {
+    fill_with(place, format, name, 8 << 20);
+}
+
+/// Fills an image with the beginning of the data.
+pub(crate) fn fill_with(place: &Place, format: &str, name: &str, size: usize) {
     let file = place.path("data");
-    fs::write(&file, data()).unwrap();
+    fs::write(&file, &data()[..size]).unwrap();
     let (file, image) = (file.display().to_string(), path(place, name));
     qemu_img(&["convert", "-n", "-f", "raw", "-O", format, &file, &image]);
 }
 
 /// What a guest reads from an image.
-fn read(place: &Place, format: &str, name: &str) -> Vec<u8> {
+pub(crate) fn read(place: &Place, format: &str, name: &str) -> Vec<u8> {
     let out = place.path("out").display().to_string();
     qemu_img(&[
         "convert",
@@ -81,14 +86,14 @@ fn prepared_with(image: &str, format: &str, name: &str) -> Option<Place> {
     Some(place)
 }
 
-fn prepared() -> Option<Place> {
+pub(crate) fn prepared() -> Option<Place> {
     let place = prepared_with(BEFORE, "qcow2", "a.qcow2")?;
     write_spec(&place, &spec(AFTER));
     Some(place)
 }
 
 /// The files below the folder of images.
-fn files(place: &Place) -> Vec<String> {
+pub(crate) fn files(place: &Place) -> Vec<String> {
     let all = fs::read_dir(place.path("images")).unwrap();
     let mut names: Vec<String> = all
         .map(|it| it.unwrap().file_name().into_string().unwrap())

@@ -10,6 +10,7 @@ mod apply_changes;
 mod apply_move;
 mod apply_pairs;
 mod apply_races;
+mod apply_script;
 mod apply_states;
 mod apply_undo;
 mod bad_inputs;

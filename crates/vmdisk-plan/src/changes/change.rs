@@ -105,12 +105,21 @@ pub struct PlannedChange {
 pub struct StorageChange {
     /// The number of the step that would make the storage.
     pub step: usize,
+    /// The size that the storage has.
+    pub before: Bytes,
     /// The program and its arguments.
     pub argv: Vec<String>,
     /// What must hold, and why the command is not run otherwise.
     pub needs: Vec<(Equality, String)>,
     /// The space that must be free.
     pub room: Option<Condition>,
+}
+
+impl StorageChange {
+    /// True if a running guest has the storage open meanwhile.
+    pub(crate) fn is_live(&self) -> bool {
+        self.argv.iter().any(|word| word == "blockresize")
+    }
 }
 
 /// New storage that gets the data of other storage.

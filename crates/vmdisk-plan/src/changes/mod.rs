@@ -116,6 +116,7 @@ fn sizes(have: &PresentState<'_>, want: &Plan) -> Vec<PlannedChange> {
         };
         change.command = Some(StorageChange {
             step: *nth,
+            before: *before,
             argv,
             needs: resize.needs.clone(),
             room,

@@ -3,6 +3,7 @@
 mod comment;
 mod copy;
 mod create;
+mod guest;
 mod room;
 mod script;
 
@@ -10,7 +11,7 @@ use vmdisk_model::{Bytes, LogicalVolumeName};
 use vmdisk_source::words;
 
 pub use room::{SpaceShortage, shortages};
-pub use script::script;
+pub use script::{ScriptDefinition, ScriptWork, change_script, script};
 pub use vmdisk_fields::shell_word;
 
 pub(crate) use copy::{CopySource, copied};

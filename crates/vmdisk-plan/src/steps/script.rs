@@ -1,14 +1,99 @@
 //! The steps as a POSIX shell script, for a person to read and to run.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use vmdisk_model::Bytes;
 
 use super::comment::comment;
+use super::guest::GuestPart;
 use super::{Condition, Equality, Named, Step, StepKind, not_installed};
-use crate::Plan;
+use crate::{Plan, PlannedChange, StorageChange};
 use vmdisk_fields::shell_word as quote;
+
+/// A step of a script.
+pub(super) struct Item<'a> {
+    pub(super) step: Cow<'a, Step>,
+    /// The change of what is there, in place of making it.
+    growth: Option<&'a StorageChange>,
+}
+
+impl<'a> Item<'a> {
+    fn makes_file(&self) -> bool {
+        self.growth.is_none() && self.step.makes_file()
+    }
+
+    /// The change of a size; none if the change is another one.
+    fn of_growth(change: &'a PlannedChange, plan: &'a Plan) -> Option<Self> {
+        let growth = change.command.as_ref()?;
+        let made = &plan.steps[growth.step];
+        let name = |it: &&Condition| match it {
+            Condition::NothingAt(path) => *path == made.makes(),
+            Condition::Missing(_) => true,
+            _ => false,
+        };
+        let name = made.conditions.iter().filter(name);
+        let step = Step {
+            argv: growth.argv.clone(),
+            why: change.what.clone(),
+            notes: change.afterwards.iter().cloned().collect(),
+            conditions: name.chain(&growth.room).cloned().collect(),
+            ..made.clone()
+        };
+        Some(Item {
+            step: Cow::Owned(step),
+            growth: Some(growth),
+        })
+    }
+}
+
+/// Work that a script does for a plan.
+#[derive(Clone, Debug, Default)]
+pub struct ScriptWork<'a> {
+    /// The steps that make what is missing, in their order.
+    pub steps: Vec<&'a Step>,
+    /// The changes of what is there.
+    pub changes: Vec<&'a PlannedChange>,
+    /// The definition that the guest of libvirt gets; none if that stays as it is.
+    pub definition: Option<ScriptDefinition<'a>>,
+    /// True if the guest runs; none if there is no guest.
+    pub is_running: Option<bool>,
+}
+
+/// The definition of a guest of libvirt.
+#[derive(Clone, Copy, Debug)]
+pub struct ScriptDefinition<'a> {
+    /// The text that `virsh dumpxml --inactive --security-info` prints; none for a new guest.
+    pub before: Option<&'a str>,
+    /// The new text.
+    pub after: &'a str,
+}
+
+/// Writes changes of what is there as a POSIX shell script, with the steps that make what is missing. See [`script`].
+///
+/// Before it changes anything, the script also checks that everything is as it was when it was written: the sizes, the
+/// definition of the guest, and that it runs or is off. It holds the definition with its passwords.
+pub fn change_script(plan: &Plan, work: &ScriptWork<'_>) -> String {
+    let steps = work.steps.iter().map(|step| Item {
+        step: Cow::Borrowed(*step),
+        growth: None,
+    });
+    let growths = work.changes.iter();
+    let growths = growths.filter_map(|change| Item::of_growth(change, plan));
+    written(
+        plan,
+        steps.chain(growths).collect(),
+        GuestPart::of(plan, work),
+    )
+}
+
+fn written(plan: &Plan, items: Vec<Item<'_>>, guest: GuestPart<'_>) -> String {
+    let mut out = String::new();
+    // Writing to a String cannot fail.
+    let _ = write_script(plan, &items, &guest, &mut out);
+    out
+}
 
 /// Writes the steps of a plan as a POSIX shell script.
 ///
@@ -16,28 +101,30 @@ use vmdisk_fields::shell_word as quote;
 /// overwrites. What is there and as planned is done already. It exits with 1 if it refuses, and with 2 if a command fails. If a command fails or a signal stops the script, it removes what it made, so that it can be run again.
 /// A value never becomes shell syntax or an option of a command. The same plan gives the same bytes.
 pub fn script(plan: &Plan) -> String {
-    let mut out = String::new();
-    // Writing to a String cannot fail.
-    let _ = write_script(plan, &mut out);
-    out
+    let items = plan.steps.iter().map(|step| Item {
+        step: Cow::Borrowed(step),
+        growth: None,
+    });
+    written(plan, items.collect(), GuestPart::default())
 }
 
-fn write_script(plan: &Plan, out: &mut String) -> std::fmt::Result {
-    let steps = &plan.steps;
-    writeln!(out, "#!/bin/sh")?;
-    match plan.domain.name.as_deref() {
-        Some(name) => writeln!(
-            out,
-            "# Creates the storage of {}. Written by vmdisk.",
-            comment(name)
-        )?,
-        None => writeln!(
-            out,
-            "# Creates the storage of the disks. Written by vmdisk."
-        )?,
-    }
-    writeln!(out, "set -eu")?;
-    if steps.is_empty() {
+fn write_script(
+    plan: &Plan,
+    items: &[Item<'_>],
+    guest: &GuestPart<'_>,
+    out: &mut String,
+) -> std::fmt::Result {
+    let whose = plan
+        .domain
+        .name
+        .as_deref()
+        .map_or("the disks".to_owned(), comment);
+    let does = match guest.is_empty() && items.iter().all(|it| it.growth.is_none()) {
+        true => format!("Creates the storage of {whose}"),
+        false => format!("Changes the guest {whose}"),
+    };
+    writeln!(out, "#!/bin/sh\n# {does}. Written by vmdisk.\nset -eu")?;
+    if items.is_empty() && guest.is_empty() {
         writeln!(
             out,
             "\n# Nothing to create: every disk is on existing storage."
@@ -46,7 +133,7 @@ fn write_script(plan: &Plan, out: &mut String) -> std::fmt::Result {
     }
     writeln!(out, "{HELPERS}")?;
     let mut checks: BTreeSet<String> = BTreeSet::new();
-    for program in programs(steps) {
+    for program in programs(items, guest) {
         let quoted = quote(&program);
         let refusal = quote(&comment(&not_installed(&program)));
         writeln!(
@@ -54,14 +141,17 @@ fn write_script(plan: &Plan, out: &mut String) -> std::fmt::Result {
             "command -v {quoted} >/dev/null 2>&1 || refuse {refusal}"
         )?;
     }
-    for (index, step) in steps.iter().enumerate() {
-        if !step.completes() {
-            write_done(index + 1, step, out)?;
+    for (index, item) in items.iter().enumerate() {
+        let step = &item.step;
+        match item.growth {
+            Some(growth) => write_size(index + 1, step, growth, out)?,
+            None if step.completes() => {}
+            None => write_done(index + 1, step, out)?,
         }
         let made = step.makes();
         let others = step.conditions.iter().filter(|condition| match condition {
             // What a step completes is in the private directory then.
-            Condition::NothingAt(path) => *path != made && step.makes_file(),
+            Condition::NothingAt(path) => *path != made && item.makes_file(),
             _ => true,
         });
         for condition in others {
@@ -72,7 +162,7 @@ fn write_script(plan: &Plan, out: &mut String) -> std::fmt::Result {
                     Condition::PrivateFile(_) | Condition::NothingAt(_)
                 );
             let unless = match is_for_making {
-                true => format!("{} ", unless_done(leader(steps, index))),
+                true => format!("{} ", unless_done(leader(items, index))),
                 false => String::new(),
             };
             if let Some(check) = check(condition).map(|check| unless + &check)
@@ -82,17 +172,19 @@ fn write_script(plan: &Plan, out: &mut String) -> std::fmt::Result {
             }
         }
     }
-    write_room(steps, out)?;
-    if steps.iter().any(Step::makes_file) {
+    write_room(items, out)?;
+    guest.write_checks(out)?;
+    if items.iter().any(Item::makes_file) {
         writeln!(out, "{FILES}")?;
     }
-    write_undo(steps, out)?;
-    write_steps(plan, out)
+    write_undo(items, out)?;
+    write_steps(plan, items, out)?;
+    guest.write_definition(out)
 }
 
 /// The commands, each unless it is done already.
-fn write_steps(plan: &Plan, out: &mut String) -> std::fmt::Result {
-    for (index, step) in plan.steps.iter().enumerate() {
+fn write_steps(plan: &Plan, items: &[Item<'_>], out: &mut String) -> std::fmt::Result {
+    for (index, item) in items.iter().enumerate() {
         let Step {
             disk,
             argv,
@@ -101,32 +193,59 @@ fn write_steps(plan: &Plan, out: &mut String) -> std::fmt::Result {
             kind,
             conditions: _,
             equality: _,
-            resize: _, // a script makes new things only
-        } = step;
+            resize: _, // the command of a change
+        } = &*item.step;
+        let step = &item.step;
         let number = index + 1;
         let name = plan.domain.disks.get(*disk).map_or("", |disk| disk.name());
         writeln!(out, "\n# {number}. {}: {}", comment(name), comment(why))?;
         for note in notes {
             writeln!(out, "#    {}", comment(note))?;
         }
-        let leader = leader(&plan.steps, index);
+        let leader = leader(items, index);
         let unless_done = unless_done(leader);
         let path = quote(&step.makes());
-        if step.makes_file() {
+        if item.makes_file() {
             writeln!(out, "{unless_done} private {path}")?;
         }
-        if step.makes_named().is_some() {
+        let is_named = step.makes_named().is_some();
+        if *kind == StepKind::Compare {
+            write_comparison(step, leader, out)?;
+        } else if is_named && step.completes() {
+            writeln!(out, "{unless_done} {}", quoted_on(step))?;
+        } else if item.growth.is_some() {
+            writeln!(out, "{unless_done} {}", quoted(argv))?;
+        } else if is_named {
             let command = quoted(argv);
             writeln!(out, "{unless_done} {{ {command}; made_{number}=yes; }}")?;
         } else if *kind != StepKind::Rename {
             writeln!(out, "{unless_done} {}", quoted(&step.argv_at(MADE)))?;
         }
-        let is_last = plan.steps.get(index + 1).is_none_or(|it| !it.completes());
-        if is_last && step.makes_named().is_none() {
+        let is_last = items.get(number).is_none_or(|it| !it.step.completes());
+        if is_last && !is_named && item.growth.is_none() && items[leader - 1].makes_file() {
             writeln!(out, "{unless_done} publish {leader} {path}")?;
         }
     }
     Ok(())
+}
+
+/// Compares a copy, which has no name yet unless it was there before.
+fn write_comparison(step: &Step, leader: usize, out: &mut String) -> std::fmt::Result {
+    let refusal = format!(
+        "{} does not have {}, and nothing is overwritten",
+        step.makes(),
+        step.why
+    );
+    let refusal = quote(&comment(&refusal));
+    if step.makes_named().is_some() {
+        return writeln!(out, "{} || refuse {refusal}", quoted_on(step));
+    }
+    let (named, made) = (quoted(&step.argv), quoted(&step.argv_at(MADE)));
+    writeln!(
+        out,
+        "if [ -n \"${{done_{leader}:-}}\" ]; then\n    {named} || refuse {refusal}"
+    )?;
+    writeln!(out, "else\n    {made} || refuse {refusal}\nfi")
 }
 
 /// The file in the directory that `private` enters.
@@ -187,8 +306,9 @@ trap 'exit 130' INT
 trap 'exit 143' TERM HUP"#;
 
 /// The number of the step that a step completes, or its own.
-fn leader(steps: &[Step], index: usize) -> usize {
-    let of = steps[..=index].iter().rposition(|step| !step.completes());
+fn leader(items: &[Item<'_>], index: usize) -> usize {
+    let mut until = items[..=index].iter();
+    let of = until.rposition(|item| !item.step.completes());
     of.unwrap_or(index) + 1
 }
 
@@ -201,7 +321,8 @@ fn unless_done(number: usize) -> String {
 const HELPERS: &str = r#"# Only root and the hypervisor need the images; other users must not read them.
 umask 077
 PATH="${PATH:-/usr/bin:/bin}:/usr/sbin:/sbin"
-export PATH
+LC_ALL=C
+export PATH LC_ALL
 
 refuse() {
     printf '%s\n' "refused: $1" >&2
@@ -251,59 +372,107 @@ fn write_done(number: usize, step: &Step, out: &mut String) -> std::fmt::Result 
         writeln!(out, "    [ -r {path} ] || refuse {not_readable}")?;
     }
     for equality in &step.equality {
-        let test = match equality {
-            Equality::Says { argv, text } => {
-                format!("says {} {}", quote(text), quoted(argv))
-            }
-            Equality::Lacks { argv, text } => {
-                format!("lacks {} {}", quote(text), quoted(argv))
-            }
-            Equality::Size {
-                argv,
-                before,
-                size,
-                after,
-            } => {
-                let text = format!("{before}{}{after}", size.0);
-                format!("says {} {}", quote(&text), quoted(argv))
-            }
-            Equality::Unlocks { argv, key_file } => format!(
-                "[ ! -e {} ] || {} >/dev/null 2>&1",
-                quote(key_file),
-                quoted(argv)
-            ),
-            Equality::Allocated { path, size } => {
-                let allocated = format!("$(($(stat -c '%b * %B' -- {})))", quote(path));
-                format!("[ \"{allocated}\" -ge {} ]", size.0)
-            }
-            Equality::VolumeSize { name, size } => {
-                let fields = "lvs --noheadings --nosuffix --units b -o lv_size,vg_extent_size --";
-                format!(
-                    "{{ set -- $({fields} {}) && [ \"${{1:-0}}\" -ge {} ] && [ \"$1\" -lt $(({} + $2)) ]; }}",
-                    quote(&name.to_string()),
-                    size.0,
-                    size.0
-                )
-            }
-        };
-        writeln!(out, "    {test} || refuse {refusal}")?;
+        writeln!(out, "    {} || refuse {refusal}", test(equality, None))?;
     }
     writeln!(out, "    done_{number}=yes")?;
     let done = quote(&format!("done already: {}", comment(&made)));
     writeln!(out, "    printf '%s\\n' {done}\nfi")
 }
 
+/// Checks that what gets another size has the one that it had, unless the change is done already.
+fn write_size(
+    number: usize,
+    step: &Step,
+    growth: &StorageChange,
+    out: &mut String,
+) -> std::fmt::Result {
+    let made = comment(&step.makes());
+    if step.makes_named().is_none() {
+        let path = quote(&step.makes());
+        let refusal = quote(&format!("{made} is not a regular file"));
+        writeln!(out, "[ -f {path} ] && [ ! -L {path} ] || refuse {refusal}")?;
+    }
+    let is_open = growth.is_live();
+    let equality = step.equality.iter();
+    let equality: Vec<&Equality> = equality
+        .filter(|it| !(is_open && it.is_suspended_by_a_running_guest()))
+        .collect();
+    let all = |size| {
+        let tests: Vec<String> = equality.iter().map(|it| test(it, size)).collect();
+        tests.join(" && ")
+    };
+    let done = quote(&format!("done already: {made}"));
+    writeln!(out, "if {}; then", all(None))?;
+    writeln!(
+        out,
+        "    done_{number}=yes\n    printf '%s\\n' {done}\nelse"
+    )?;
+    let refusal = quote(&format!("{made} was changed since this script was written"));
+    writeln!(
+        out,
+        "    {{ {}; }} || refuse {refusal}",
+        all(Some(growth.before))
+    )?;
+    for (equality, why) in &growth.needs {
+        let refusal = quote(&format!("{made} is not made larger: {}", comment(why)));
+        writeln!(out, "    {} || refuse {refusal}", test(equality, None))?;
+    }
+    writeln!(out, "fi")
+}
+
+/// The test of something that holds, or of what holds with another size.
+fn test(equality: &Equality, other: Option<Bytes>) -> String {
+    let size = |planned: &Bytes| other.unwrap_or(*planned).0;
+    match equality {
+        Equality::Says { argv, text } => format!("says {} {}", quote(text), quoted(argv)),
+        Equality::Lacks { argv, text } => format!("lacks {} {}", quote(text), quoted(argv)),
+        Equality::Size {
+            argv,
+            before,
+            size: planned,
+            after,
+        } => {
+            let text = format!("{before}{}{after}", size(planned));
+            format!("says {} {}", quote(&text), quoted(argv))
+        }
+        Equality::Unlocks { argv, key_file } => format!(
+            "{{ [ ! -e {} ] || {} >/dev/null 2>&1; }}",
+            quote(key_file),
+            quoted(argv)
+        ),
+        Equality::Allocated {
+            path,
+            size: planned,
+        } => {
+            let allocated = format!("$(($(stat -c '%b * %B' -- {})))", quote(path));
+            let size = size(planned).min(planned.0);
+            format!("[ \"{allocated}\" -ge {size} ]")
+        }
+        Equality::VolumeSize {
+            name,
+            size: planned,
+        } => {
+            let fields = "lvs --noheadings --nosuffix --units b -o lv_size,vg_extent_size --";
+            let (name, size) = (quote(&name.to_string()), size(planned));
+            format!(
+                "{{ set -- $({fields} {name}) && [ \"${{1:-0}}\" -ge {size} ] && [ \"$1\" -lt $(({size} + $2)) ]; }}"
+            )
+        }
+    }
+}
+
 /// Sizes by directory or volume group: their sum, of the steps that are not done, as an expression, and the text for all.
 fn rooms<'p>(
-    steps: &'p [Step],
+    items: &'p [Item<'_>],
     of: impl Fn(&'p Condition) -> Option<(&'p str, Bytes)>,
 ) -> BTreeMap<&'p str, (String, Bytes)> {
     let mut rooms: BTreeMap<&str, (String, Bytes)> = BTreeMap::new();
-    for (index, step) in steps.iter().enumerate() {
-        for (place, size) in step.conditions.iter().filter_map(&of) {
+    for (index, item) in items.iter().enumerate() {
+        for (place, size) in item.step.conditions.iter().filter_map(&of) {
             let (sum, all) = rooms.entry(place).or_default();
             let plus = if sum.is_empty() { "" } else { " + " };
-            let _ = write!(sum, "{plus}${{done_{}:+0 * }}{}", index + 1, size.0);
+            let leader = leader(items, index);
+            let _ = write!(sum, "{plus}${{done_{leader}:+0 * }}{}", size.0);
             all.0 = all.0.saturating_add(size.0);
         }
     }
@@ -311,8 +480,8 @@ fn rooms<'p>(
 }
 
 /// Checks of the free space. Directories of one file system share it.
-fn write_room(steps: &[Step], out: &mut String) -> std::fmt::Result {
-    let in_directories = rooms(steps, |condition| match condition {
+fn write_room(items: &[Item<'_>], out: &mut String) -> std::fmt::Result {
+    let in_directories = rooms(items, |condition| match condition {
         Condition::Room { directory, size } => Some((directory, *size)),
         _ => None,
     });
@@ -324,7 +493,7 @@ fn write_room(steps: &[Step], out: &mut String) -> std::fmt::Result {
         let (directory, refusal) = (quote(directory), quote(&refusal));
         writeln!(out, "room {directory} $(({sum})) {refusal}")?;
     }
-    let in_groups = rooms(steps, |condition| match condition {
+    let in_groups = rooms(items, |condition| match condition {
         Condition::RoomInGroup { group, size } => Some((group, *size)),
         _ => None,
     });
@@ -344,12 +513,12 @@ fn write_room(steps: &[Step], out: &mut String) -> std::fmt::Result {
 }
 
 /// The function that is run if the script stops before its end.
-fn write_undo(steps: &[Step], out: &mut String) -> std::fmt::Result {
+fn write_undo(items: &[Item<'_>], out: &mut String) -> std::fmt::Result {
     writeln!(out, "{UNDO_BEGINS}")?;
-    for (index, step) in steps.iter().enumerate().rev() {
-        let number = index + 1;
+    for (index, item) in items.iter().enumerate().rev() {
+        let (number, step) = (index + 1, &item.step);
         let undo = match step.makes_named() {
-            None if !step.makes_file() => continue,
+            _ if item.growth.is_some() || step.completes() => continue,
             None => {
                 let path = quote(&step.makes());
                 format!("! is_made \"${{made_{number}:-}}\" {path} || rm -f -- {path}")
@@ -370,21 +539,21 @@ fn write_undo(steps: &[Step], out: &mut String) -> std::fmt::Result {
         };
         writeln!(out, "    {undo} || :")?;
     }
-    if steps.iter().any(Step::makes_file) {
+    if items.iter().any(Item::makes_file) {
         writeln!(out, "    [ -z \"$inside\" ] || leave || :")?;
     }
     writeln!(out, "{UNDO_ENDS}")
 }
 
 /// The programs that steps and their checks need, each once, in order.
-fn programs(steps: &[Step]) -> Vec<String> {
+fn programs(items: &[Item<'_>], guest: &GuestPart<'_>) -> Vec<String> {
     let mut programs: Vec<String> = Vec::new();
     let mut need = |program: String| {
         if !programs.contains(&program) {
             programs.push(program);
         }
     };
-    for step in steps {
+    for Item { step, .. } in items {
         need(step.argv[0].clone());
         for condition in &step.conditions {
             match condition {
@@ -398,11 +567,28 @@ fn programs(steps: &[Step]) -> Vec<String> {
             }
         }
     }
+    if !guest.is_empty() {
+        need("virsh".to_owned());
+    }
     programs
 }
 
+/// The command of a step that completes a volume, on the path of the volume.
+fn quoted_on(step: &Step) -> String {
+    let made = step.makes();
+    let word = |word: &String| match step.makes_named() {
+        Some(Named::PoolVolume { pool, volume }) if *word == made => format!(
+            "\"$(virsh vol-path --pool {} -- {})\"",
+            quote(pool),
+            quote(volume)
+        ),
+        _ => quote(word),
+    };
+    step.argv.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
 /// A command of the shell.
-fn quoted(argv: &[String]) -> String {
+pub(super) fn quoted(argv: &[String]) -> String {
     let words: Vec<String> = argv.iter().map(|word| quote(word)).collect();
     words.join(" ")
 }

@@ -1,0 +1,146 @@
+//! The part of a script that gives a guest of libvirt its definition.
+
+use std::fmt::Write;
+
+use super::comment::comment;
+use super::script::{ScriptDefinition, ScriptWork};
+use super::shell_word as quote;
+use crate::Plan;
+
+/// The guest in a script.
+#[derive(Default)]
+pub(super) struct GuestPart<'a> {
+    name: &'a str,
+    definition: Option<ScriptDefinition<'a>>,
+    /// The old storage of copies.
+    copied: Vec<&'a str>,
+    /// True if it must run, and false if it must be off.
+    runs: Option<bool>,
+}
+
+impl<'a> GuestPart<'a> {
+    pub(super) fn of(plan: &'a Plan, work: &ScriptWork<'a>) -> Self {
+        let copies = work.changes.iter().filter_map(|it| it.copy.as_ref());
+        let needs_state = |it: &&crate::PlannedChange| it.command.is_some() || it.copy.is_some();
+        GuestPart {
+            name: plan.domain.name.as_deref().unwrap_or_default(),
+            definition: work.definition,
+            copied: copies.map(|copy| copy.from.as_str()).collect(),
+            runs: work
+                .is_running
+                .filter(|_| work.changes.iter().any(needs_state)),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.definition.is_none() && self.runs.is_none()
+    }
+
+    /// Checks that the guest is as it was.
+    pub(super) fn write_checks(&self, out: &mut String) -> std::fmt::Result {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let guest = quote(self.name);
+        let refuse = |why: &str| quote(&format!("the guest {} {}", comment(self.name), why));
+        if let Some(ScriptDefinition { before, after }) = self.definition {
+            let command = format!("virsh dumpxml --inactive --security-info -- {guest}");
+            writeln!(out, "definition() {{ {command}; }}")?;
+            write_text("before", before.unwrap_or_default(), out)?;
+            write_text("after", after, out)?;
+        }
+        writeln!(
+            out,
+            "as_before() {{ # refuses if the guest is not as it was when this script was written"
+        )?;
+        match self.definition {
+            Some(ScriptDefinition {
+                before: Some(_), ..
+            }) => writeln!(
+                out,
+                "    [ \"$(definition)\" = \"$(before)\" ] || refuse {}",
+                refuse("was changed since this script was written")
+            )?,
+            Some(_) => writeln!(
+                out,
+                "    ! definition >/dev/null 2>&1 || refuse {}",
+                refuse("exists")
+            )?,
+            None => {}
+        }
+        let state = format!("$(virsh domstate -- {guest})");
+        match self.runs {
+            Some(true) => writeln!(
+                out,
+                "    case \"{state}\" in '' | 'shut off') refuse {} ;; esac",
+                refuse("does not run any more")
+            )?,
+            Some(false) => writeln!(
+                out,
+                "    [ \"{state}\" = 'shut off' ] || refuse {}",
+                refuse("is not off")
+            )?,
+            None => {}
+        }
+        if !self.copied.is_empty() {
+            let saved = refuse("has a saved state, which needs its disks unchanged");
+            let snapshots = refuse("has snapshots, which need the old image");
+            writeln!(
+                out,
+                "    lacks 'Managed save:   yes' virsh dominfo -- {guest} || refuse {saved}"
+            )?;
+            let list = format!("$(virsh snapshot-list --name -- {guest})");
+            writeln!(out, "    [ -z \"{list}\" ] || refuse {snapshots}")?;
+        }
+        writeln!(out, "}}\nas_before")
+    }
+
+    /// Defines the guest. What libvirt has after a failure decides whether the new storage goes.
+    pub(super) fn write_definition(&self, out: &mut String) -> std::fmt::Result {
+        let Some(ScriptDefinition { before, .. }) = self.definition else {
+            return Ok(());
+        };
+        let is_as_before = match before {
+            Some(_) => "[ \"$(definition)\" = \"$(before)\" ]",
+            None => "! definition >/dev/null 2>&1",
+        };
+        writeln!(
+            out,
+            "\n# The definition of the guest. A signal waits until libvirt has it."
+        )?;
+        writeln!(out, "as_before\ntrap '' INT TERM HUP")?;
+        writeln!(out, "after | virsh define /dev/stdin >/dev/null || {{")?;
+        writeln!(
+            out,
+            "    {is_as_before} || trap - EXIT # storage that it may name stays\n    exit 2\n}}"
+        )?;
+        for from in &self.copied {
+            let late = quote(&format!(
+                "the guest {} was started meanwhile",
+                comment(self.name)
+            ));
+            writeln!(
+                out,
+                "case \"$(virsh domblklist -- {})\n\" in",
+                quote(self.name)
+            )?;
+            writeln!(out, "*' '{}'\n'*)", quote(from))?;
+            writeln!(
+                out,
+                "    before | virsh define /dev/stdin >/dev/null || trap - EXIT"
+            )?;
+            writeln!(out, "    refuse {late}\n    ;;\nesac")?;
+        }
+        writeln!(out, "trap - EXIT")
+    }
+}
+
+/// A function that prints a text, whose end is a line that it does not have.
+fn write_text(name: &str, text: &str, out: &mut String) -> std::fmt::Result {
+    let mut end = "END".to_owned();
+    while text.lines().any(|line| line == end) {
+        end.push('_');
+    }
+    let text = text.trim_end_matches('\n');
+    writeln!(out, "{name}() {{ cat <<'{end}'\n{text}\n{end}\n}}")
+}
