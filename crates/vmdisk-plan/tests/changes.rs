@@ -138,7 +138,24 @@ fn disks_come_and_go_and_options_change() {
     let both = format!("{A}{B}");
     assert_eq!(
         words(&changes(A, &both, &[], true)),
-        ["add vdb: /i/b.img to the guest (restart)"]
+        ["add vdb: /i/b.img to the guest (none)"]
+    );
+    for (rest, down_time) in [
+        ("  iotune: {read-iops-sec: 5}\n", DownTime::None),
+        ("  serial: x\n", DownTime::Restart),
+    ] {
+        let plan = changes(A, &format!("{A}{rest}"), &[], true);
+        assert_eq!(plan.changes[0].down_time, down_time, "{rest}");
+        let argv = plan.changes[0].live.as_ref().map(|it| it.argv.join(" "));
+        let limits = "virsh blkdeviotune --live --read-iops-sec 5 -- a vda";
+        let is_live = down_time == DownTime::None;
+        assert_eq!(argv.as_deref(), is_live.then_some(limits), "{rest}");
+    }
+    // A controller is not plugged in.
+    let on_sata = both.replace("target: vdb", "target: sda\n  bus: sata");
+    assert_eq!(
+        words(&changes(A, &on_sata, &[], true)),
+        ["add sda: /i/b.img to the guest (restart)"]
     );
     let plan = changes(&both, A, &[], false);
     assert_eq!(

@@ -274,6 +274,21 @@ pub(super) fn run_command<'s>(
     run.command(step, &argv, io)
 }
 
+/// Changes the guest if it runs; returns why only its next start does.
+pub(super) fn make_live(change: &PlannedChange, name: &str) -> Option<String> {
+    let live = change.live.as_ref().filter(|_| guest::is_running(name))?;
+    let input = live.input.as_deref().map(program::ask).transpose();
+    let answer = input.and_then(|input| {
+        let input = input.map(|it| it.stdout).unwrap_or_default();
+        program::answer(&live.argv, &input)
+    });
+    match answer {
+        Ok(answer) if answer.is_success => None,
+        Ok(answer) => Some(answer.stderr.trim().to_owned()),
+        Err(why) => Some(why),
+    }
+}
+
 /// Gives the guest its new definition if it still has the one that was changed. A definition that libvirt keeps otherwise is
 /// undone, and so is one that came too late: the guest was started, and writes storage of which there is a copy.
 pub(super) fn define(

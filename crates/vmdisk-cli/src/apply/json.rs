@@ -53,6 +53,9 @@ pub(super) struct ChangeJson {
     pub(super) argv: Vec<String>,
     /// The program that compares what was copied, and its arguments; empty if nothing is copied.
     pub(super) comparison: Vec<String>,
+    /// The program that a running guest gets it by at once, and its arguments; empty if it has to start again, or is off.
+    /// `attach-device` reads the disk from standard input.
+    pub(super) live: Vec<String>,
     /// The program that undoes the change, and its arguments; empty if nothing does.
     pub(super) undo: Vec<String>,
     /// Why nothing undoes it; null if something does.
@@ -101,6 +104,10 @@ impl ChangeJson {
                 (Some(copy), None) => copy.comparison.argv.clone(),
                 _ => Vec::new(),
             },
+            live: change
+                .live
+                .as_ref()
+                .map_or_else(Vec::new, |it| it.argv.clone()),
             undo: match change.is_final.is_some() || change.refusal.is_some() {
                 true => Vec::new(),
                 false => of_guest(),

@@ -464,7 +464,7 @@ fn change_all<'s>(
     let mut of_definition = Vec::new();
     for (change, said) in work.asked.iter().zip(&mut planned) {
         if change.command.is_none() {
-            of_definition.push(said);
+            of_definition.push((change, said));
             continue;
         }
         io.say(&format!("{} {}\n", said.kind, sanitize::line(&said.what)));
@@ -485,8 +485,13 @@ fn change_all<'s>(
     let name = guest.as_ref().map_or("", |it| &it.name);
     let done = change::define(name, definition, &copied);
     let state = if done.is_ok() { "done" } else { "failed" };
-    for said in of_definition {
+    for (change, said) in of_definition {
         said.state = state;
+        if done.is_ok()
+            && let Some(why) = change::make_live(change, name)
+        {
+            said.afterwards = Some(format!("after its next start, the guest has it: {why}"));
+        }
     }
     if let Some(guest) = guest {
         guest.state = state;

@@ -63,6 +63,7 @@ fn change_text(change: &ChangeJson) -> String {
         what,
         argv,
         comparison,
+        live,
         undo,
         is_final,
         bytes,
@@ -86,6 +87,7 @@ fn change_text(change: &ChangeJson) -> String {
         let commands = [
             ("command", command(argv)),
             ("then", command(comparison)),
+            ("then", command(live)),
             ("undo", undo),
         ];
         for (key, value) in commands.iter().filter(|(_, value)| !value.is_empty()) {

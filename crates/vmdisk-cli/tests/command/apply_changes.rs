@@ -13,7 +13,7 @@ use crate::{Place, finish};
 pub(crate) type Preparation = fn(&Place);
 
 /// What makes a program stop at a point.
-type Interruption = fn(&Place, &str);
+pub(crate) type Interruption = fn(&Place, &str);
 
 /// A guest with two images below the folder D.
 const BEFORE: &str = "\

@@ -8,8 +8,8 @@ use vmdisk_testing::{installed, libvirt_driver, needed};
 use crate::Place;
 use crate::apply::SYSTEM;
 use crate::apply_changes::{
-    AFTER, Preparation, command, prepared, run, size_of, text_of, with_qemu_img, with_virsh,
-    without_own, write_spec,
+    AFTER, Interruption, Preparation, command, prepared, run, size_of, text_of, with_qemu_img,
+    with_virsh, without_own, write_spec,
 };
 use crate::apply_move;
 
@@ -156,7 +156,7 @@ fn what_changed_since_the_script_was_written_refuses_before_anything_changes() {
 #[test]
 fn a_script_that_is_stopped_leaves_each_change_as_before_or_as_after() {
     let stop = "kill -TERM $PPID; sleep 0.2";
-    let rows: &[(&str, fn(&Place, &str))] = &[
+    let rows: &[(&str, Interruption)] = &[
         ("the size", |place, stop| {
             with_qemu_img(place, "resize", stop, "")
         }),

@@ -296,7 +296,7 @@ pub(crate) const PRIVATE_LIBVIRT: &str = r#"
 cd "$1" && mount --make-rprivate / && mkdir dev && mount -t tmpfs dev dev || exit 77
 for name in null zero random urandom full tty; do touch dev/$name; mount --bind /dev/$name dev/$name; done
 mkdir dev/pts dev/shm
-mount -t devpts devpts dev/pts -o ptmxmode=666,newinstance && ln -s pts/ptmx dev/ptmx && mount --move dev /dev || exit 77
+mount -t devpts devpts dev/pts -o ptmxmode=666,newinstance && ln -s pts/ptmx /proc/self/fd dev && ln -s fd/0 dev/stdin && mount --move dev /dev || exit 77
 for folder in /run/libvirt /var/lib/libvirt /var/cache/libvirt /var/log/libvirt /etc/libvirt; do
   mkdir -p $folder; mount -t tmpfs private $folder || exit 77
 done

@@ -7,6 +7,7 @@ mod ansible;
 mod apply;
 mod apply_bus;
 mod apply_changes;
+mod apply_live;
 mod apply_move;
 mod apply_pairs;
 mod apply_races;

@@ -96,8 +96,19 @@ pub struct PlannedChange {
     pub command: Option<StorageChange>,
     /// The steps that fill new storage with the data of the old one.
     pub copy: Option<StorageCopy>,
+    /// The command that a running guest gets it by at once; none if it has to start again, or is off.
+    pub live: Option<LiveChange>,
     /// What changes in the definition.
     pub definition: DefinitionChange,
+}
+
+/// A command that changes a running guest after its definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LiveChange {
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// The program whose output it reads, and its arguments; none if it reads nothing.
+    pub input: Option<Vec<String>>,
 }
 
 /// A command that changes storage.
@@ -179,6 +190,7 @@ pub(super) fn empty(kind: ChangeKind, disk: &str) -> PlannedChange {
         afterwards: None,
         command: None,
         copy: None,
+        live: None,
         definition: DefinitionChange::default(),
     }
 }

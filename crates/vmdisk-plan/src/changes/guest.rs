@@ -8,6 +8,7 @@ use super::bus::Buses;
 use super::change::{
     ChangeKind, ChangePlan, DefinitionChange, DownTime, PlannedChange, PresentState, empty,
 };
+use super::live::live;
 use super::moved::Moves;
 use super::place::{PlacedDisk, place, storage_of, threads};
 use crate::plan::{Plan, PlanErrors};
@@ -121,8 +122,12 @@ pub(super) fn compare(
         down_time,
         ..change
     };
-    plan.changes.extend(new.map(at_start));
-    plan.changes.extend(changes.into_iter().map(at_start));
+    let at_once = |change| match have.is_running {
+        true => live(at_start(change), guest),
+        false => change,
+    };
+    plan.changes.extend(new.map(at_once));
+    plan.changes.extend(changes.into_iter().map(at_once));
     plan.changes.extend(moves.changes(have, spec));
     plan.changes.extend(on_buses.map(at_start));
     Ok(())
@@ -207,7 +212,7 @@ fn limits(new: &Disk, (nth, old): (usize, &Disk), key: Option<&str>) -> Vec<Chan
     changes.collect()
 }
 
-/// The name of a limit in a spec.
-fn key_of(field: LimitField) -> String {
+/// The name of a limit in a spec, and the option of `virsh blkdeviotune`.
+pub(super) fn key_of(field: LimitField) -> String {
     vmdisk_fields::limit(field).map_or_else(String::new, |row| row.libvirt.replace('_', "-"))
 }

@@ -3,6 +3,7 @@
 mod bus;
 mod change;
 mod guest;
+mod live;
 mod moved;
 mod place;
 
@@ -12,8 +13,8 @@ use vmdisk_facts::{Facts, Target};
 use vmdisk_model::{Bytes, Disk, Domain};
 
 pub use change::{
-    ChangeKind, ChangePlan, DefinitionChange, DownTime, PlannedChange, PresentImage, PresentState,
-    StorageChange, StorageCopy,
+    ChangeKind, ChangePlan, DefinitionChange, DownTime, LiveChange, PlannedChange, PresentImage,
+    PresentState, StorageChange, StorageCopy,
 };
 
 use crate::plan::{Plan, PlanErrors};

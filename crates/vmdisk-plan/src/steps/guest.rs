@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use super::comment::comment;
-use super::script::{ScriptDefinition, ScriptWork};
+use super::script::{ScriptDefinition, ScriptWork, quoted};
 use super::shell_word as quote;
-use crate::Plan;
+use crate::{LiveChange, Plan, PlannedChange};
 
 /// The guest in a script.
 #[derive(Default)]
@@ -14,6 +14,8 @@ pub(super) struct GuestPart<'a> {
     definition: Option<ScriptDefinition<'a>>,
     /// The old storage of copies.
     copied: Vec<&'a str>,
+    /// What it gets at once if it runs.
+    live: Vec<(&'a LiveChange, &'a str)>,
     /// True if it must run, and false if it must be off.
     runs: Option<bool>,
 }
@@ -21,8 +23,12 @@ pub(super) struct GuestPart<'a> {
 impl<'a> GuestPart<'a> {
     pub(super) fn of(plan: &'a Plan, work: &ScriptWork<'a>) -> Self {
         let copies = work.changes.iter().filter_map(|it| it.copy.as_ref());
-        let needs_state = |it: &&crate::PlannedChange| it.command.is_some() || it.copy.is_some();
+        let needs_state = |it: &&PlannedChange| it.command.is_some() || it.copy.is_some();
+        let live = work.changes.iter();
         GuestPart {
+            live: live
+                .filter_map(|it| Some((it.live.as_ref()?, it.what.as_str())))
+                .collect(),
             name: plan.domain.name.as_deref().unwrap_or_default(),
             definition: work.definition,
             copied: copies.map(|copy| copy.from.as_str()).collect(),
@@ -131,7 +137,24 @@ impl<'a> GuestPart<'a> {
             )?;
             writeln!(out, "    refuse {late}\n    ;;\nesac")?;
         }
-        writeln!(out, "trap - EXIT")
+        writeln!(out, "trap - EXIT")?;
+        for (LiveChange { argv, input }, what) in &self.live {
+            let command = match input {
+                Some(input) => format!("{} | {}", quoted(input), quoted(argv)),
+                None => quoted(argv),
+            };
+            let waits = format!(
+                "after its next start, the guest {} has it: {what}",
+                self.name
+            );
+            let (guest, waits) = (quote(self.name), quote(&comment(&waits)));
+            writeln!(
+                out,
+                "[ \"$(virsh domstate -- {guest})\" = 'shut off' ] || {{"
+            )?;
+            writeln!(out, "    {command}\n}} || printf '%s\\n' {waits} >&2")?;
+        }
+        Ok(())
     }
 }
 
