@@ -175,6 +175,67 @@ fn disks_come_and_go_and_options_change() {
 }
 
 #[test]
+fn data_of_a_running_guest_moves_to_storage_of_its_size() {
+    let have = planned(&parsed(A));
+    let image = PresentImage {
+        path: "/i/a.img".to_owned(),
+        size: Some(Bytes(8 << 20)),
+        allocated: Some(Bytes(4096)),
+        ..PresentImage::default()
+    };
+    let present = PresentState {
+        guest: Some(&have.domain),
+        is_running: true,
+        images: BTreeMap::from([(0, image)]),
+        ..PresentState::default()
+    };
+    let (facts, target) = (Facts::default(), Target::default());
+    for (disk, refusal, command) in [
+        (
+            "qcow2: {path: '/i/b c.qcow2', size: 8M}",
+            None,
+            "--dest /i/b c.qcow2 --format qcow2 -- a vda",
+        ),
+        (
+            "lvm: {group: vg0, volume: b, size: 8M}",
+            None,
+            "--dest /dev/vg0/b --format raw --blockdev -- a vda",
+        ),
+        (
+            "raw: {path: /i/b.img, size: 16M}",
+            Some("write `size: 8 MiB`"),
+            "",
+        ),
+        (
+            "volume: {pool: p, volume: b, size: 8M}",
+            Some("shut it off first"),
+            "",
+        ),
+        (
+            "qcow2: {path: /i/b.qcow2, size: 4M}",
+            Some("would be lost"),
+            "",
+        ),
+    ] {
+        let want = parsed(&format!("- {disk}\n  target: vda\n"));
+        let plan = plan_changes(&present, &want, &planned(&want), &facts, &target).unwrap();
+        let mut moves = plan.changes.iter().filter(|it| it.kind == ChangeKind::Move);
+        let change = moves.next().unwrap();
+        assert_eq!(change.down_time, DownTime::None);
+        assert_eq!(change.definition, DefinitionChange::default());
+        match refusal {
+            Some(why) => assert!(change.refusal.as_ref().unwrap().contains(why), "{change:?}"),
+            None => assert_eq!(change.refusal, None, "{disk}"),
+        }
+        let argv = change.live.as_ref().unwrap().argv.join(" ");
+        assert!(argv.ends_with(command), "{argv}");
+        let copy = change.live_copy().unwrap();
+        let stop = ["virsh", "blockjob", "--abort", "--", "a", "vda"];
+        assert_eq!(copy.stop, stop, "{disk}");
+    }
+}
+
+#[test]
 fn what_no_change_reaches_is_named() {
     for (want, key) in [
         (

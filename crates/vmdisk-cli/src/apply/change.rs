@@ -13,8 +13,10 @@ use vmdisk::{Document, Source};
 use vmdisk_collect::{Request, collect};
 use vmdisk_source::{Edit, Span, apply_edits};
 
+use super::Work;
 use super::failure::Failure;
 use super::guest::{self, Existing};
+use super::place;
 use super::program;
 use super::run::Run;
 use super::state;
@@ -41,8 +43,14 @@ impl Definition<'_> {
 
 /// Why a change of storage is not made, beside what its plan says.
 pub(super) fn obstacles(change: &PlannedChange, plan: &Plan, guest: &Domain) -> Vec<String> {
-    if let Some((nth, new)) = &change.definition.backend {
-        let images = [guest.disks[*nth].backend.image(), new.image()];
+    let backend = change.definition.backend.as_ref();
+    let offline = backend.map(|(nth, new)| (*nth, new.image()));
+    let live = change.live_copy().map(|copy| {
+        let new = &plan.domain.disks[plan.steps[copy.step].disk];
+        (copy.disk, new.backend.image())
+    });
+    if let Some((nth, new)) = offline.or(live) {
+        let images = [guest.disks[nth].backend.image(), new];
         let name = guest.name.as_deref().unwrap_or_default();
         let used = |image: &Image| users(image, name, "is not copied");
         return images.into_iter().flatten().flat_map(used).collect();
@@ -286,6 +294,44 @@ pub(super) fn make_live(change: &PlannedChange, name: &str) -> Option<String> {
         Ok(answer) if answer.is_success => None,
         Ok(answer) => Some(answer.stderr.trim().to_owned()),
         Err(why) => Some(why),
+    }
+}
+
+/// Copies a disk of a guest that runs, and waits until the guest uses the copy. A copy that is stopped is ended, and what libvirt
+/// has then decides.
+pub(super) fn copy_live(
+    change: &PlannedChange,
+    work: &Work<'_>,
+    name: &str,
+    run: &Run<'_>,
+    io: &mut Io<'_>,
+) -> Result<(), Failure> {
+    let Some((live, copy)) = change.live.as_ref().zip(change.live_copy()) else {
+        return Ok(());
+    };
+    run.refuse_stopped()?;
+    let step = &work.steps[copy.step];
+    place::keep_name(&step.makes());
+    let done = run.command(step, &live.argv, io);
+    if done.is_err() {
+        let _ = program::ask(&copy.stop);
+    }
+    let has = |is_inactive| match guest::existing(name, is_inactive) {
+        Existing::There(now) => Some(guest::has(now.domain(), &copy.path)),
+        Existing::Missing | Existing::Unknown(_) => None,
+    };
+    match (done, [false, true].map(has)) {
+        (_, [Some(true), Some(true)]) => Ok(()),
+        (Err(failure), [Some(false), Some(false)]) => Err(failure),
+        (done, _) => {
+            let why = done
+                .err()
+                .map_or_else(String::new, |it| format!(": {}", it.into_text()));
+            Err(Failure::Unsettled(format!(
+                "whether the guest {name} uses {} is not known{why}",
+                copy.path
+            )))
+        }
     }
 }
 

@@ -95,7 +95,11 @@ impl Comparison {
             disks: added.collect(),
             ..Domain::default()
         });
-        match change::definition(document, planned, spec, asked, &compared.staying) {
+        // libvirt changes these when their data is copied.
+        let copied = asked.iter().filter(|it| it.live_copy().is_some());
+        let copied = copied.flat_map(|it| &it.differences);
+        let staying: Vec<&Difference> = compared.staying.iter().copied().chain(copied).collect();
+        match change::definition(document, planned, spec, asked, &staying) {
             Ok(changed) => compared.definition = changed,
             Err(why) => compared.reasons.push(format!(
                 "the definition of the guest {name} cannot be changed: {why}"

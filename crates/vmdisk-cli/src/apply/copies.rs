@@ -6,10 +6,15 @@ use serde_json::Value;
 use vmdisk::model::{Bytes, Disk, Domain, Format, Image, Protocol};
 use vmdisk::plan::PresentImage;
 
+use super::guest::{self, Existing};
 use super::program::{ask, output};
 
 /// The images that no disk of a plan has, by the numbers of the disks.
-pub(super) fn replaced(guest: &Domain, planned: &Domain) -> BTreeMap<usize, PresentImage> {
+pub(super) fn replaced(
+    guest: &Domain,
+    planned: &Domain,
+    is_running: bool,
+) -> BTreeMap<usize, PresentImage> {
     let protocol = |disk: &'_ Disk| Some(disk.backend.image()?.protocol.clone());
     let is_planned = |disk: &Disk| {
         let mut disks = planned.disks.iter();
@@ -17,21 +22,53 @@ pub(super) fn replaced(guest: &Domain, planned: &Domain) -> BTreeMap<usize, Pres
     };
     let disks = guest.disks.iter().enumerate();
     let disks = disks.filter(|(_, disk)| !is_planned(disk));
-    let looked = disks.filter_map(|(nth, disk)| Some((nth, look(disk.backend.image()?)?)));
+    let looked =
+        disks.filter_map(|(nth, disk)| Some((nth, look(disk.backend.image()?, is_running)?)));
     let mut images: BTreeMap<usize, PresentImage> = looked.collect();
     if !images.is_empty() {
-        let of_guest = obstacles_of(guest.name.as_deref().unwrap_or_default());
-        for image in images.values_mut() {
+        let name = guest.name.as_deref().unwrap_or_default();
+        let of_guest = obstacles_of(name, is_running);
+        let live = is_running.then(|| guest::existing(name, false));
+        for (nth, image) in &mut images {
             image.obstacles.extend(of_guest.clone());
+            let of_disk = live
+                .as_ref()
+                .and_then(|it| live_obstacle(it, name, &guest.disks[*nth]));
+            image.obstacles.extend(of_disk);
         }
     }
     images
 }
 
+/// The reason why a disk of a guest that runs stays where it is.
+fn live_obstacle(live: &Existing, name: &str, disk: &Disk) -> Option<String> {
+    let is_same = |it: &Disk| {
+        let image = |disk: &Disk| disk.backend.image().map(|image| image.protocol.clone());
+        it.frontend.target == disk.frontend.target && image(it) == image(disk)
+    };
+    let Existing::There(live) = live else {
+        return Some(format!(
+            "libvirt does not say what the guest {name} runs with"
+        ));
+    };
+    let target = disk.name();
+    if !live.domain().disks.iter().any(is_same) {
+        return Some(format!(
+            "the guest {name} runs with another disk {target} than its definition has: shut it off first"
+        ));
+    }
+    let job = output(&["virsh", "blockjob", "--", name, target]);
+    let is_idle = job.is_some_and(|job| job.contains("No current block job"));
+    (!is_idle).then(|| format!(
+        "a block job of the disk {target} of the guest {name} runs: wait until it ends, or end it (`virsh blockjob --abort`)"
+    ))
+}
+
 /// The reasons why all disks of a guest stay where they are. Anything that libvirt does not say is one.
-fn obstacles_of(name: &str) -> Vec<String> {
-    let is_off = output(&["virsh", "domstate", "--", name])
-        .is_some_and(|state| ["shut off", "crashed"].contains(&state.trim()));
+fn obstacles_of(name: &str, is_running: bool) -> Vec<String> {
+    let is_off = is_running
+        || output(&["virsh", "domstate", "--", name])
+            .is_some_and(|state| ["shut off", "crashed"].contains(&state.trim()));
     let info = output(&["virsh", "dominfo", "--", name]);
     let snapshots = output(&["virsh", "snapshot-list", "--name", "--", name]);
     let is_known = info.is_some() && snapshots.is_some();
@@ -52,7 +89,7 @@ fn obstacles_of(name: &str) -> Vec<String> {
 }
 
 /// An image of the host as `qemu-img` sees it; none if it is on no host path, or of a kind that is not copied.
-fn look(image: &Image) -> Option<PresentImage> {
+fn look(image: &Image, is_running: bool) -> Option<PresentImage> {
     let path = match &image.protocol {
         Protocol::Volume(volume) => {
             let (pool, volume) = (&volume.pool, &volume.volume);
@@ -64,7 +101,7 @@ fn look(image: &Image) -> Option<PresentImage> {
     let format = image.format;
     let format = format.filter(|it| matches!(it, Format::Raw | Format::Qcow2))?;
     let mut found = PresentImage::default();
-    match chain_of(format, &path) {
+    match chain_of(format, &path, is_running) {
         Ok(chain) => {
             let first = chain.first()?;
             found.size = first["virtual-size"].as_u64().map(Bytes);
@@ -88,10 +125,13 @@ fn look(image: &Image) -> Option<PresentImage> {
     Some(found)
 }
 
-/// What `qemu-img` says of an image and those below it. Without `-U`, it fails if another program writes one of them.
-fn chain_of(format: Format, path: &str) -> Result<Vec<Value>, String> {
+/// What `qemu-img` says of an image and those below it. Without `-U`, it fails if a program such as a guest writes one of
+/// them.
+fn chain_of(format: Format, path: &str, is_running: bool) -> Result<Vec<Value>, String> {
     let mut argv = ["qemu-img", "info", "--output=json", "--backing-chain", "-f"].to_vec();
-    argv.extend([format.as_str(), "--", path]);
+    argv.extend([format.as_str()]);
+    argv.extend(is_running.then_some("-U"));
+    argv.extend(["--", path]);
     let argv: Vec<String> = argv.into_iter().map(str::to_owned).collect();
     let answer = ask(&argv)?;
     match answer.is_success {

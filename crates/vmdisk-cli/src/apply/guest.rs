@@ -126,14 +126,15 @@ pub(super) fn is_running(name: &str) -> bool {
 
 /// True if the guest runs, and has a file open.
 pub(super) fn runs_with(name: &str, path: &str) -> bool {
-    let has = |domain: &Domain| {
-        let images = domain.disks.iter().filter_map(|disk| disk.backend.image());
-        images
-            .flat_map(|image| image.chain())
-            .any(|image| image.host_path() == Some(path))
-    };
     is_running(name)
-        && matches!(existing(name, false), Existing::There(document) if has(document.domain()))
+        && matches!(existing(name, false), Existing::There(document) if has(document.domain(), path))
+}
+
+/// True if a guest has a file on the host.
+pub(super) fn has(domain: &Domain, path: &str) -> bool {
+    let images = domain.disks.iter().filter_map(|disk| disk.backend.image());
+    let mut images = images.flat_map(|image| image.chain());
+    images.any(|image| image.host_path() == Some(path))
 }
 
 pub(super) fn define(xml: &str) -> Result<(), String> {

@@ -89,6 +89,8 @@ impl ChangeJson {
     pub(super) fn of(index: usize, change: &PlannedChange) -> Self {
         let define = ["virsh", "define", "/dev/stdin"].map(str::to_owned);
         let of_guest = || define.to_vec();
+        let live = change.live.as_ref().map(|it| it.argv.clone());
+        let live = live.unwrap_or_default();
         ChangeJson {
             id: index + 1,
             kind: change.kind.word(),
@@ -96,6 +98,7 @@ impl ChangeJson {
             what: change.what.clone(),
             argv: match (&change.command, &change.copy, &change.refusal) {
                 (Some(command), ..) => command.argv.clone(),
+                (None, None, None) if change.live_copy().is_some() => live.clone(),
                 (None, _, Some(_)) => Vec::new(),
                 (None, Some(copy), None) => copy.copy.argv.clone(),
                 (None, None, None) => of_guest(),
@@ -104,10 +107,10 @@ impl ChangeJson {
                 (Some(copy), None) => copy.comparison.argv.clone(),
                 _ => Vec::new(),
             },
-            live: change
-                .live
-                .as_ref()
-                .map_or_else(Vec::new, |it| it.argv.clone()),
+            live: match change.live_copy() {
+                Some(_) => Vec::new(),
+                None => live,
+            },
             undo: match change.is_final.is_some() || change.refusal.is_some() {
                 true => Vec::new(),
                 false => of_guest(),

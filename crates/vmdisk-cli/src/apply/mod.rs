@@ -247,8 +247,7 @@ fn present<'a>(plan: &Plan, states: &[State], guest: Option<&'a Document>) -> Pr
         Some(_) => name.is_some_and(guest::is_running),
         None => sizes.keys().any(is_open),
     };
-    let images = guest.filter(|_| !is_running);
-    let images = images.map(|guest| copies::replaced(guest.domain(), &plan.domain));
+    let images = guest.map(|it| copies::replaced(it.domain(), &plan.domain, is_running));
     PresentState {
         is_running,
         images: images.unwrap_or_default(),
@@ -296,6 +295,14 @@ fn say_changes(
         let is_asked = asked.contains(&change);
         if is_asked {
             said.state = "planned";
+            if let Some(copy) = change.live_copy()
+                && report.steps[copy.step].state != "planned"
+            {
+                report.reasons.push(format!(
+                    "{} exists, and nothing is overwritten: remove it, or shut the guest off, so that both are compared",
+                    copy.path
+                ));
+            }
             let obstacles = change::obstacles(change, plan, guest.unwrap_or(&nothing));
             report.reasons.extend(obstacles);
         }
@@ -352,6 +359,10 @@ impl Work<'_> {
     fn obstacles(&self) -> Vec<String> {
         let commands = self.asked.iter().filter_map(|it| it.command.as_ref());
         let commands = commands.map(|it| (it.argv.as_slice(), it.room.as_slice()));
+        let live = self.asked.iter().filter_map(|it| it.live.as_ref());
+        let live =
+            live.filter_map(|it| Some((it.argv.as_slice(), it.copy.as_ref()?.room.as_slice())));
+        let commands = commands.chain(live);
         let steps = self.todo.iter();
         let conditions = |step: &'_ Step| match step.kind {
             // It makes nothing.
@@ -461,8 +472,12 @@ fn change_all<'s>(
     io: &mut Io<'_>,
 ) -> Result<(), Failure> {
     let mut planned = report.changes.iter_mut().filter(|it| it.state == "planned");
-    let mut of_definition = Vec::new();
+    let (mut of_definition, mut copies) = (Vec::new(), Vec::new());
     for (change, said) in work.asked.iter().zip(&mut planned) {
+        if change.live_copy().is_some() {
+            copies.push((change, said));
+            continue;
+        }
         if change.command.is_none() {
             of_definition.push((change, said));
             continue;
@@ -472,11 +487,35 @@ fn change_all<'s>(
         said.state = if done.is_ok() { "done" } else { "failed" };
         done?;
     }
-    let Some(definition) = &work.definition else {
-        return Ok(());
-    };
+    let guest = &mut report.guest;
+    if let Some(definition) = &work.definition {
+        change_definition(work, definition, of_definition, guest, run)?;
+    }
+    let name = guest.as_ref().map_or("", |it| &it.name);
+    // Each of them is done when the guest uses it, and what another one made stays.
+    let mut is_first = work.definition.is_none();
+    for (change, said) in copies {
+        io.say(&format!("{} {}\n", said.kind, sanitize::line(&said.what)));
+        let done = change::copy_live(change, work, name, run, io);
+        said.state = if done.is_ok() { "done" } else { "failed" };
+        done.map_err(|failure| match is_first {
+            true => failure,
+            false => Failure::Unsettled(failure.into_text()),
+        })?;
+        is_first = false;
+    }
+    Ok(())
+}
+
+/// Defines the guest with all its changes, which it gets at once if it runs.
+fn change_definition(
+    work: &Work<'_>,
+    definition: &Definition<'_>,
+    changes: Vec<(&&PlannedChange, &mut ChangeJson)>,
+    guest: &mut Option<Guest>,
+    run: &Run<'_>,
+) -> Result<(), Failure> {
     run.refuse_stopped()?;
-    let guest = report.guest.as_mut();
     let copied = work.asked.iter().filter_map(|it| it.copy.as_ref());
     let copied: Vec<&StorageCopy> = copied.collect();
     for copy in &copied {
@@ -485,7 +524,7 @@ fn change_all<'s>(
     let name = guest.as_ref().map_or("", |it| &it.name);
     let done = change::define(name, definition, &copied);
     let state = if done.is_ok() { "done" } else { "failed" };
-    for (change, said) in of_definition {
+    for (change, said) in changes {
         said.state = state;
         if done.is_ok()
             && let Some(why) = change::make_live(change, name)

@@ -1,5 +1,6 @@
 //! Runs steps, and removes what this run made if one of them fails.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -121,8 +122,10 @@ impl<'s> Run<'s> {
             }
             if elapsed >= shown + PROGRESS {
                 shown = elapsed;
-                let allocated = self.file.as_ref().map_or(0, |(_, file)| file.allocated());
                 let made = step.makes();
+                let named = || std::fs::metadata(&made).map_or(0, |it| it.blocks() * 512);
+                let allocated = self.file.as_ref();
+                let allocated = allocated.map_or_else(named, |(_, file)| file.allocated());
                 let so_far = Bytes(allocated).rounded();
                 io.say(&format!("{}: {so_far} so far\n", sanitize::line(&made)));
             }

@@ -52,38 +52,162 @@ kill $daemon
 wait $daemon
 "#;
 
-#[test]
-fn a_running_guest_of_a_real_libvirt_gets_limits_and_disks_at_once() {
-    let tools = installed("virsh").and_then(|()| installed("qemu-system-x86_64"));
-    if needed(tools.and_then(|()| installed("libvirtd"))).is_none() {
-        return;
-    }
-    let place = Place::with(&[]);
-    std::fs::create_dir(place.path("images")).unwrap();
-    for (name, rest) in [("after.yaml", MORE), ("before.yaml", "")] {
-        write_spec(&place, &format!("{GUEST}{DISK}{rest}"));
-        place.write(name, place.read("web1.yaml").as_bytes());
-    }
+/// Moves the data of a running guest: undisturbed, by the script, stopped, killed, and with the guest off in the middle.
+const MOVES: &str = r#"
+mkdir bin
+cat >bin/virsh <<'END'
+#!/bin/sh
+[ "$1" != blockcopy ] || [ ! -e slow ] || { shift; set -- blockcopy --bandwidth 1 "$@"; touch copying; }
+exec /usr/bin/virsh "$@"
+END
+chmod +x bin/virsh
+export PATH="$PWD/bin:$(dirname "$2"):$PATH"
+libvirtd -p /run/libvirt/pid >libvirtd.log 2>&1 &
+daemon=$!
+wait_for_libvirt
+new() {
+  virsh destroy web1; virsh undefine web1; rm -rf images/* slow copying
+  vmdisk apply before.yaml --define
+  qemu-io -c 'write -P 7 0 20M' images/a.qcow2
+  virsh start web1
+} >/dev/null 2>&1
+sees() {
+  echo "status $?"
+  for live in '' --inactive; do virsh domblklist $live web1 | grep -o '/images/.*'; done
+  virsh blockjob web1 vda
+  ls images | grep b.img
+}
+move() { vmdisk apply after.yaml --define --change move "$@" 2>&1; }
+begin() {
+  new; touch slow
+  vmdisk apply after.yaml --define --change move >said 2>&1 & moving=$!
+  while [ ! -e copying ]; do sleep 0.1; done; sleep 0.5
+}
+echo "-- run"; new; move; sees; move
+virsh destroy web1; qemu-img compare -f qcow2 -F raw images/a.qcow2 images/b.img
+echo "-- script"; new; move --dry-run --format script >change.sh; sh change.sh 2>&1; sees; move
+virsh destroy web1; qemu-img compare -f qcow2 -F raw images/a.qcow2 images/b.img
+echo "-- stopped"; begin; kill -TERM $moving; wait $moving; sees; rm slow; move; sees
+echo "-- off"; begin; virsh destroy web1; wait $moving; sees
+echo "-- killed"; begin; kill -KILL $moving; wait $moving 2>/dev/null; move; sees
+virsh blockjob --abort web1 vda; move; sees; rm slow images/b.img; move; sees
+echo "-- full"; new; touch images/b.img; move; sees
+echo "-- end"
+virsh destroy web1
+kill $daemon
+wait $daemon
+"#;
+
+/// The parts of what a script prints that begins its parts with `-- NAME`; none if it may not mount.
+fn parts(script: &str, place: &Place) -> Option<Vec<(String, String)>> {
+    let tools = ["virsh", "qemu-system-x86_64", "libvirtd", "qemu-io"];
+    needed(tools.into_iter().try_for_each(installed))?;
     let mut command = Command::new("unshare");
-    let script = format!("{PRIVATE_LIBVIRT}{SCRIPT}");
-    command.args(["-m", "bash", "-c", &script, "bash"]);
+    command.args([
+        "-m",
+        "bash",
+        "-c",
+        &format!("{PRIVATE_LIBVIRT}{script}"),
+        "bash",
+    ]);
     let output = command.arg(place.path("")).arg(crate::program());
     let output = output.output().unwrap();
     if output.status.code() == Some(77) {
-        needed::<()>(Err("no permission to mount".to_owned()));
+        needed::<()>(Err("no permission to mount".to_owned()))?;
+    }
+    let said = format!("\n{}", String::from_utf8_lossy(&output.stdout));
+    let parts = said
+        .split("\n-- ")
+        .skip(1)
+        .filter_map(|part| part.split_once('\n'));
+    Some(
+        parts
+            .map(|(name, said)| (name.to_owned(), format!("{said}\n")))
+            .collect(),
+    )
+}
+
+/// A place with two specs.
+fn with_specs(before: &str, after: &str) -> Place {
+    let place = Place::with(&[]);
+    std::fs::create_dir(place.path("images")).unwrap();
+    for (name, disks) in [("after.yaml", after), ("before.yaml", before)] {
+        write_spec(&place, &format!("{GUEST}{disks}"));
+        place.write(name, place.read("web1.yaml").as_bytes());
+    }
+    place
+}
+
+#[test]
+fn a_running_guest_of_a_real_libvirt_gets_limits_and_disks_at_once() {
+    let place = with_specs(DISK, &format!("{DISK}{MORE}"));
+    let Some(parts) = parts(SCRIPT, &place) else {
         return;
-    }
-    let said = String::from_utf8_lossy(&output.stdout);
-    for way in ["run", "script"] {
-        let (_, part) = said.split_once(&format!("-- {way}\n")).expect(&said);
-        let (part, _) = part.split_once("-- end").expect(&said);
+    };
+    assert_eq!(parts.len(), 4, "{parts:?}");
+    for (way, part) in parts.iter().filter(|(way, _)| way != "end") {
         for line in ["status 0", "total_iops_sec:500", "0\n1\n", "nothing-to-do"] {
-            assert!(part.contains(line), "{line}\n{said}");
+            assert!(part.contains(line), "{line}\n{part}");
         }
-        assert!(part.contains("/images/b.img\n"), "{said}");
+        assert!(part.contains("/images/b.img\n"), "{part}");
         let waits = part.contains("after its next start, the guest has the new serial");
-        assert_eq!(waits, way == "run", "{said}");
+        assert_eq!(waits, way == "run", "{part}");
     }
+}
+
+#[test]
+fn the_data_of_a_running_guest_of_a_real_libvirt_moves_or_stays() {
+    let before = DISK.replace("8M", "24M");
+    let place = with_specs(
+        &before,
+        &before.replace("qcow2: {path: D/a.qcow2", "raw: {path: D/b.img"),
+    );
+    let Some(parts) = parts(MOVES, &place) else {
+        return;
+    };
+    let said = |name: &str| {
+        let part = parts.iter().find(|(it, _)| it == name);
+        part.unwrap_or_else(|| panic!("{name}: {parts:?}"))
+            .1
+            .as_str()
+    };
+    let seen = |status: u8, disk: &str, has_new: bool| {
+        let new = if has_new { "b.img\n" } else { "" };
+        format!(
+            "status {status}\n/images/{disk}\n/images/{disk}\nNo current block job for vda\n{new}"
+        )
+    };
+    let moved = seen(0, "b.img", true);
+    for way in ["run", "script"] {
+        let part = said(way);
+        assert!(part.contains(&moved), "{part}");
+        assert!(part.contains("nothing-to-do\n"), "{part}");
+        assert!(part.ends_with("Images are identical.\n"), "{part}");
+    }
+    let stopped = said("stopped");
+    let kept = seen(2, "a.qcow2", false);
+    assert!(
+        stopped.starts_with(&kept) && stopped.contains(&moved),
+        "{stopped}"
+    );
+    let off = said("off");
+    assert!(
+        off.contains("status 2\n/images/a.qcow2\n/images/a.qcow2\n") && !off.contains("b.img"),
+        "{off}"
+    );
+    let killed = said("killed");
+    assert!(
+        killed.contains("a block job of the disk vda of the guest web1 runs"),
+        "{killed}"
+    );
+    let left = seen(1, "a.qcow2", true);
+    assert!(
+        killed.contains("b.img exists, and nothing is overwritten") && killed.contains(&left),
+        "{killed}"
+    );
+    assert!(killed.contains(&moved), "{killed}");
+    let full = said("full");
+    assert!(full.contains(&left), "{full}");
 }
 
 #[test]

@@ -195,7 +195,7 @@ fn what_is_in_the_way_refuses_before_anything_is_copied() {
     let rows: &[(Preparation, &str)] = &[
         (
             |place| place.write("state", b"running\n"),
-            "virsh blockcopy web1 vda --dest",
+            "a block job of the disk vda of the guest web1 runs",
         ),
         (
             |place| place.write("info", b"Managed save:   yes\n"),

@@ -102,13 +102,30 @@ pub struct PlannedChange {
     pub definition: DefinitionChange,
 }
 
-/// A command that changes a running guest after its definition.
+/// A command that changes a running guest, after its definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LiveChange {
     /// The program and its arguments.
     pub argv: Vec<String>,
     /// The program whose output it reads, and its arguments; none if it reads nothing.
     pub input: Option<Vec<String>>,
+    /// The copy of a disk that it makes.
+    pub copy: Option<LiveCopy>,
+}
+
+/// A copy of a disk of a running guest, which the guest uses in the end. libvirt changes the definition, too.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LiveCopy {
+    /// The number of the disk in the guest.
+    pub disk: usize,
+    /// The number of the step that makes the new storage.
+    pub step: usize,
+    /// The path of the new storage.
+    pub path: String,
+    /// The space that must be free.
+    pub room: Option<Condition>,
+    /// The program that ends a copy that is not complete, and its arguments.
+    pub stop: Vec<String>,
 }
 
 /// A command that changes storage.
@@ -124,6 +141,13 @@ pub struct StorageChange {
     pub needs: Vec<(Equality, String)>,
     /// The space that must be free.
     pub room: Option<Condition>,
+}
+
+impl PlannedChange {
+    /// The copy that a running guest gets.
+    pub fn live_copy(&self) -> Option<&LiveCopy> {
+        self.live.as_ref()?.copy.as_ref()
+    }
 }
 
 impl StorageChange {

@@ -130,7 +130,22 @@ pub(super) fn compare(
     plan.changes.extend(changes.into_iter().map(at_once));
     plan.changes.extend(moves.changes(have, spec));
     plan.changes.extend(on_buses.map(at_start));
+    refuse_bus_of_copies(&mut plan.changes);
     Ok(())
+}
+
+/// libvirt gives the definition a copy by the name of its disk, which goes with the bus.
+fn refuse_bus_of_copies(changes: &mut [PlannedChange]) {
+    let copied = changes.iter().filter_map(PlannedChange::live_copy);
+    let copied: Vec<usize> = copied.map(|copy| copy.disk).collect();
+    for change in changes {
+        let is_copied = |(nth, _): &(usize, _)| copied.contains(nth);
+        if change.definition.frontend.as_ref().is_some_and(is_copied) {
+            let why =
+                "the guest runs, and its data moves first (`--change move`): change the bus then";
+            change.refusal.get_or_insert_with(|| why.to_owned());
+        }
+    }
 }
 
 fn added_disk(placed: &PlacedDisk, difference: Difference, guest: &Domain) -> PlannedChange {

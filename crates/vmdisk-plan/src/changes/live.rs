@@ -63,6 +63,7 @@ fn limits(change: &PlannedChange, name: &str) -> (Option<LiveChange>, Option<Str
     let live = LiveChange {
         argv: argv.chain(options.iter().cloned()).chain(disk).collect(),
         input: None,
+        copy: None,
     };
     (
         (!options.is_empty()).then_some(live),
@@ -94,6 +95,7 @@ fn attachment(change: &PlannedChange, name: &str) -> Option<LiveChange> {
     let live = LiveChange {
         argv: words(&["virsh", "attach-device", "--live", "--", name, "/dev/stdin"]),
         input: Some(words(&dump)),
+        copy: None,
     };
     (is_alone && definition.disks.iter().all(is_pluggable)).then_some(live)
 }

@@ -13,8 +13,8 @@ use vmdisk_facts::{Facts, Target};
 use vmdisk_model::{Bytes, Disk, Domain};
 
 pub use change::{
-    ChangeKind, ChangePlan, DefinitionChange, DownTime, LiveChange, PlannedChange, PresentImage,
-    PresentState, StorageChange, StorageCopy,
+    ChangeKind, ChangePlan, DefinitionChange, DownTime, LiveChange, LiveCopy, PlannedChange,
+    PresentImage, PresentState, StorageChange, StorageCopy,
 };
 
 use crate::plan::{Plan, PlanErrors};
@@ -45,7 +45,8 @@ pub fn plan_changes(
     if let Some(guest) = have.guest {
         guest::compare(have, guest, spec, want, (facts, target), &mut plan)?;
         // What has another size there is not the storage of the guest.
-        let of_copies = plan.changes.iter().filter(|it| it.copy.is_some());
+        let is_copy = |it: &&PlannedChange| it.kind == ChangeKind::Move;
+        let of_copies = plan.changes.iter().filter(is_copy);
         let moved: BTreeSet<String> = of_copies.map(|it| it.disk.clone()).collect();
         let is_size = |it: &PlannedChange| matches!(it.kind, ChangeKind::Grow | ChangeKind::Shrink);
         plan.changes

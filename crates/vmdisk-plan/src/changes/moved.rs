@@ -3,12 +3,12 @@
 use vmdisk_model::{Backend, Bytes, Disk, Domain, Format, Image, Protocol};
 
 use super::change::{
-    AFTER_GROWTH, ChangeKind, DefinitionChange, DownTime, PlannedChange, PresentImage,
-    PresentState, StorageCopy, empty,
+    AFTER_GROWTH, ChangeKind, DefinitionChange, DownTime, LiveChange, LiveCopy, PlannedChange,
+    PresentImage, PresentState, StorageCopy, empty,
 };
 use crate::plan::Plan;
 use crate::spec::{BackendSpec, Difference, Spec};
-use crate::steps::{CopySource, Step, StepKind, copied, shell_word};
+use crate::steps::{Condition, CopySource, Step, StepKind, copied};
 
 /// The disks whose image is another one that steps make.
 pub(super) struct Moves<'a> {
@@ -87,7 +87,12 @@ impl<'a> Moves<'a> {
             let made = &want.steps[disk.step];
             let size = made.resize.as_ref().map(|it| it.size);
             let place = disk.place(have, spec);
-            let refusal = refusal(&place, (image, before), present, (size, guest, new, made));
+            let backend = backend(old, image);
+            let refusal = refusal(&place, (image, before), present, (size, guest, made));
+            let refusal = refusal.or_else(|| {
+                let is_live = have.is_running;
+                live_refusal(present.size, size, (old, &backend)).filter(|_| is_live)
+            });
             let bytes = size.unwrap_or_default();
             let source = CopySource {
                 path: &present.path,
@@ -108,13 +113,28 @@ impl<'a> Moves<'a> {
             if present.size.is_some_and(|had| had < bytes) {
                 afterwards += &format!("; {AFTER_GROWTH}");
             }
-            Some(PlannedChange {
+            let change = PlannedChange {
                 what,
                 differences: disk.differences,
                 bytes: size,
-                down_time: DownTime::Off,
                 refusal,
                 afterwards: Some(afterwards),
+                ..empty(ChangeKind::Move, new.name())
+            };
+            if have.is_running {
+                let is_room = |it: &Condition| matches!(it, Condition::Room { .. });
+                let room = copy.conditions.into_iter().find(is_room);
+                let live = blockcopy(guest, (disk.old, disk.step), image, room);
+                return Some(PlannedChange {
+                    is_final: Some(
+                        "the guest writes the copy, and the old storage stays as it was",
+                    ),
+                    live: Some(live),
+                    ..change
+                });
+            }
+            Some(PlannedChange {
+                down_time: DownTime::Off,
                 copy: Some(StorageCopy {
                     step: disk.step,
                     from: present.path.clone(),
@@ -122,18 +142,78 @@ impl<'a> Moves<'a> {
                     comparison,
                 }),
                 definition: DefinitionChange {
-                    backend: Some((disk.old, backend(old, image))),
+                    backend: Some((disk.old, backend)),
                     ..DefinitionChange::default()
                 },
-                ..empty(ChangeKind::Move, new.name())
+                ..change
             })
         })
     }
 }
 
+/// The copy of a disk of a guest that runs into storage that is there.
+fn blockcopy(
+    guest: &Domain,
+    (disk, step): (usize, usize),
+    image: &Image,
+    room: Option<Condition>,
+) -> LiveChange {
+    let target = guest.disks[disk].name();
+    let guest = guest.name.as_deref().unwrap_or_default();
+    let format = image.format.unwrap_or(Format::Raw).as_str();
+    let path = image.host_path().unwrap_or_default();
+    let words = |words: &[&str]| words.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
+    let mut argv = words(&["virsh", "blockcopy", "--reuse-external", "--transient-job"]);
+    argv.extend(words(&["--wait", "--verbose", "--pivot", "--dest", path]));
+    argv.extend(words(&["--format", format]));
+    if matches!(image.protocol, Protocol::HostDevice { .. }) {
+        argv.extend(words(&["--blockdev"]));
+    }
+    argv.extend(words(&["--", guest, target]));
+    LiveChange {
+        argv,
+        input: None,
+        copy: Some(LiveCopy {
+            disk,
+            step,
+            path: path.to_owned(),
+            room,
+            stop: words(&["virsh", "blockjob", "--abort", "--", guest, target]),
+        }),
+    }
+}
+
+/// Why the data is not copied while the guest runs.
+fn live_refusal(
+    had: Option<Bytes>,
+    size: Option<Bytes>,
+    (old, backend): (&Disk, &Backend),
+) -> Option<String> {
+    let is_same = Backend {
+        source: old.backend.source.clone(),
+        ..backend.clone()
+    } == old.backend;
+    let is_volume = |it: &Image| matches!(it.protocol, Protocol::Volume(_));
+    let has_volume = [backend.image(), old.backend.image()]
+        .into_iter()
+        .flatten()
+        .any(is_volume);
+    match had {
+        _ if has_volume => Some(
+            "the guest runs, and libvirt copies no volume of a pool then: shut it off first".to_owned(),
+        ),
+        _ if !is_same => Some(
+            "the guest runs, and keeps options that the new format does not have: shut it off first".to_owned(),
+        ),
+        Some(had) if size != Some(had) => Some(format!(
+            "the guest runs, and the copy must have its size then: write `size: {had}`, and make it larger afterwards"
+        )),
+        _ => None,
+    }
+}
+
 /// The state of the place to which a disk moves, from the spec and the host.
 struct PlaceState {
-    is_running: bool,
     /// True if something of another size is there.
     is_other_size: bool,
     /// True if the spec fills it with something else.
@@ -143,7 +223,6 @@ struct PlaceState {
 impl Move {
     fn place(&self, have: &PresentState<'_>, spec: &Spec) -> PlaceState {
         PlaceState {
-            is_running: have.is_running,
             is_other_size: have.sizes.contains_key(&self.step),
             is_filled: spec.disks[self.new].backend.new_file().source.is_some(),
         }
@@ -181,7 +260,7 @@ fn refusal(
     place: &PlaceState,
     (image, before): (&Image, &Image),
     present: &PresentImage,
-    (size, guest, new, made): (Option<Bytes>, &Domain, &Disk, &Step),
+    (size, guest, made): (Option<Bytes>, &Domain, &Step),
 ) -> Option<String> {
     let to = made.makes();
     let is_plain = |image: &Image| {
@@ -198,19 +277,6 @@ fn refusal(
     };
     if let Some(other) = guest.disks.iter().find(is_it) {
         return Some(format!("{to} is the disk {} of this guest", other.name()));
-    }
-    if place.is_running {
-        let name = shell_word(guest.name.as_deref().unwrap_or_default());
-        let (format, target) = (image.format.unwrap_or(Format::Raw), new.name());
-        let device = match image.protocol {
-            Protocol::HostDevice { .. } => " --blockdev",
-            _ => "",
-        };
-        let path = shell_word(image.host_path().unwrap_or("PATH"));
-        return Some(format!(
-            "the guest runs: shut it off first, or copy while it runs with `virsh blockcopy {name} {target} --dest {path} \
-             --format {format}{device} --transient-job --wait --verbose --pivot`"
-        ));
     }
     if !is_plain(before) || !is_plain(image) {
         return Some(

@@ -23,7 +23,9 @@ pub(super) struct GuestPart<'a> {
 impl<'a> GuestPart<'a> {
     pub(super) fn of(plan: &'a Plan, work: &ScriptWork<'a>) -> Self {
         let copies = work.changes.iter().filter_map(|it| it.copy.as_ref());
-        let needs_state = |it: &&PlannedChange| it.command.is_some() || it.copy.is_some();
+        let needs_state = |it: &&PlannedChange| {
+            it.command.is_some() || it.copy.is_some() || it.live_copy().is_some()
+        };
         let live = work.changes.iter();
         GuestPart {
             live: live
@@ -101,11 +103,44 @@ impl<'a> GuestPart<'a> {
         writeln!(out, "}}\nas_before")
     }
 
-    /// Defines the guest. What libvirt has after a failure decides whether the new storage goes.
-    pub(super) fn write_definition(&self, out: &mut String) -> std::fmt::Result {
-        let Some(ScriptDefinition { before, .. }) = self.definition else {
-            return Ok(());
-        };
+    /// Defines the guest, and changes it if it runs. What libvirt has after a failure decides whether the new storage goes.
+    pub(super) fn write_changes(&self, out: &mut String) -> std::fmt::Result {
+        if let Some(ScriptDefinition { before, .. }) = self.definition {
+            self.write_definition(before, out)?;
+        }
+        if !self.live.is_empty() {
+            writeln!(
+                out,
+                "\n# What a guest that runs gets at once. New storage stays.\ntrap - EXIT INT TERM HUP"
+            )?;
+        }
+        for (LiveChange { argv, input, copy }, what) in &self.live {
+            let command = match input {
+                Some(input) => format!("{} | {}", quoted(input), quoted(argv)),
+                None => quoted(argv),
+            };
+            if let Some(copy) = copy {
+                let stays = format!("{} may have a part of the data, and stays", copy.path);
+                let (stop, stays) = (quoted(&copy.stop), quote(&comment(&stays)));
+                writeln!(out, "{command} || {{\n    {stop} || :")?;
+                writeln!(out, "    printf '%s\\n' {stays} >&2\n    exit 2\n}}")?;
+                continue;
+            }
+            let waits = format!(
+                "after its next start, the guest {} has it: {what}",
+                self.name
+            );
+            let (guest, waits) = (quote(self.name), quote(&comment(&waits)));
+            writeln!(
+                out,
+                "[ \"$(virsh domstate -- {guest})\" = 'shut off' ] || {{"
+            )?;
+            writeln!(out, "    {command}\n}} || printf '%s\\n' {waits} >&2")?;
+        }
+        Ok(())
+    }
+
+    fn write_definition(&self, before: Option<&str>, out: &mut String) -> std::fmt::Result {
         let is_as_before = match before {
             Some(_) => "[ \"$(definition)\" = \"$(before)\" ]",
             None => "! definition >/dev/null 2>&1",
@@ -137,24 +172,7 @@ impl<'a> GuestPart<'a> {
             )?;
             writeln!(out, "    refuse {late}\n    ;;\nesac")?;
         }
-        writeln!(out, "trap - EXIT")?;
-        for (LiveChange { argv, input }, what) in &self.live {
-            let command = match input {
-                Some(input) => format!("{} | {}", quoted(input), quoted(argv)),
-                None => quoted(argv),
-            };
-            let waits = format!(
-                "after its next start, the guest {} has it: {what}",
-                self.name
-            );
-            let (guest, waits) = (quote(self.name), quote(&comment(&waits)));
-            writeln!(
-                out,
-                "[ \"$(virsh domstate -- {guest})\" = 'shut off' ] || {{"
-            )?;
-            writeln!(out, "    {command}\n}} || printf '%s\\n' {waits} >&2")?;
-        }
-        Ok(())
+        writeln!(out, "trap - EXIT INT TERM HUP")
     }
 }
 

@@ -179,7 +179,7 @@ fn write_script(
     }
     write_undo(items, out)?;
     write_steps(plan, items, out)?;
-    guest.write_definition(out)
+    guest.write_changes(out)
 }
 
 /// The commands, each unless it is done already.
