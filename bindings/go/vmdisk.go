@@ -46,6 +46,8 @@ type Options struct {
 	MinSeverity string `json:"min_severity,omitempty"`
 	// Fleet has the facts of the hosts that the guests may run on, by their names, in place of a host.
 	Fleet map[string]string `json:"fleet,omitempty"`
+	// Existing is the guest that is there, in libvirt's XML, for Plan.
+	Existing string `json:"existing,omitempty"`
 	// Brief leaves out the places that rules could not look at, which are most of a report.
 	Brief bool `json:"brief,omitempty"`
 }
@@ -184,7 +186,8 @@ func (v *Vmdisk) Trace(ctx context.Context, text string, o Options) (json.RawMes
 	return v.call(ctx, "vmdisk_trace", text, o)
 }
 
-// Plan returns {"xml": …, "argv": […], "script": …, "choices": …} of a spec.
+// Plan returns {"xml": …, "argv": […], "script": …, "choices": …, "changes": […], "unchanged": […]} of a spec. The changes make
+// Options.Existing as planned.
 func (v *Vmdisk) Plan(ctx context.Context, spec string, o Options) (json.RawMessage, error) {
 	return v.call(ctx, "vmdisk_plan", spec, o)
 }

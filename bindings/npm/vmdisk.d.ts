@@ -24,6 +24,8 @@ export interface Options {
   min_severity?: string;
   /** The facts of the hosts that the guests may run on, by their names, in place of `host`. */
   fleet?: Record<string, string>;
+  /** For `plan`: the guest that is there, in libvirt's XML. The result has its changes. */
+  existing?: string;
   /** Leaves out the places that rules could not look at, which are most of a report. */
   brief?: boolean;
 }
@@ -38,6 +40,8 @@ export interface Plan {
   argv: string[] | null;
   script: string;
   choices: Explanation;
+  changes: Array<PlanChange>;
+  unchanged: Array<PlanDifference>;
 }
 
 /** A text that cannot be read, a wrong option, or something impossible; with the place in the text, if there is one. */
@@ -419,4 +423,29 @@ export interface ExplanationExplained {
   rule?: string | null;
   source: string;
   value: string;
+}
+
+/** A change of a guest or of storage that is there. */
+export interface PlanChange {
+  afterwards?: string | null;
+  argv: Array<string>;
+  bytes?: number | null;
+  comparison: Array<string>;
+  disk: string;
+  down_time: string;
+  id: number;
+  is_final?: string | null;
+  kind: string;
+  live: Array<string>;
+  refusal?: string | null;
+  state: string;
+  undo: Array<string>;
+  what: string;
+}
+
+/** A key with both values. */
+export interface PlanDifference {
+  existing: string;
+  key: string;
+  planned: string;
 }

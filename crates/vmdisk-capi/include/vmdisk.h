@@ -50,6 +50,7 @@ char *vmdisk_alloc(size_t bytes);
  *   "select", "extend_select", "ignore"     lists of rules and groups
  *   "min_severity": "warning"               the least severity to report
  *   "fleet": {"kvm1": "{facts}"}            the facts of the hosts that the guest may run on, in place of `host`
+ *   "existing": "<domain ..."               for vmdisk_plan, the guest that is there, in libvirt's XML
  *   "brief": false                          leave out the places that rules could not look at */
 
 /* The report of `vmdisk lint --format json`. Rules about the other guests of the host are among those not checked. */
@@ -78,7 +79,8 @@ char *vmdisk_decide(const char *text, const VmdiskHost *host, const char *option
 /* The I/O paths of `vmdisk trace --format json`. */
 char *vmdisk_trace(const char *text, const VmdiskHost *host, const char *options);
 
-/* Plans the guest of a spec: {"xml": ..., "argv": [...], "script": ..., "choices": ...}. */
+/* Plans the guest of a spec: {"xml": ..., "argv": [...], "script": ..., "choices": ..., "changes": [...], "unchanged": [...]}. The
+ * changes are those of `vmdisk apply --format json` that make the guest that is there as planned. */
 char *vmdisk_plan(const char *spec, const VmdiskHost *host, const char *options);
 
 /* {"text": the QEMU command line of libvirt's XML or the reverse, "losses": [what is not carried over]}; `host` is ignored. */

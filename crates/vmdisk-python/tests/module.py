@@ -163,4 +163,6 @@ script = plan_disks.plan_disks(["web1", "web2"])
 assert "/srv/web1.qcow2" in script and "/srv/web2.qcow2" in script, script
 plan = vmdisk.plan("version: 1\ndisks: [{raw: {path: /srv/a.img, size: 1G}}]")
 assert plan["xml"].count("<disk ") == 1 and "-blockdev" in plan["argv"], plan
+changed = vmdisk.plan("version: 1\ndisks: [{raw: {path: /srv/a.img, size: 1G}, serial: one}]", existing=plan["xml"])
+assert [it["kind"] for it in changed["changes"]] == ["options"] and not changed["unchanged"], changed
 print("module is as documented", *sys.version_info[:2])

@@ -21,13 +21,15 @@ use std::fmt::Write as _;
 #[cfg(feature = "settings")]
 use std::path::Path;
 
+#[cfg(feature = "plan")]
+use crate::report::changes::{ListedChange, ListedDifference};
 use serde::{Deserialize, Serialize};
 #[cfg(feature = "plan")]
 use vmdisk_facts::Facts;
 use vmdisk_facts::Target;
 use vmdisk_plan::shell_word;
 #[cfg(feature = "plan")]
-use vmdisk_plan::{Plan, Spec, script};
+use vmdisk_plan::{Plan, PresentState, Spec, plan_changes, script};
 use vmdisk_source::{LineIndex, Span};
 
 use crate::lint::lint_each;
@@ -72,6 +74,8 @@ pub struct CallOptions {
     pub min_severity: Option<String>,
     /// The facts of the hosts that the guests may run on, by their names; in place of one host.
     pub fleet: BTreeMap<String, String>,
+    /// For [`plan`], the libvirt XML of the guest that is there: the result has its changes.
+    pub existing: Option<String>,
     /// True for a report without the places that rules could not look at, which are most of it. Its summary counts the rules.
     pub brief: bool,
 }
@@ -523,10 +527,13 @@ pub fn trace(text: &str, host: Option<&Host>, options: &CallOptions) -> Result<S
 }
 
 /// An object with the guest of a spec as libvirt's `xml` and as `argv` of QEMU (null where one of them cannot express it),
-/// the `script` that creates its storage, and the `choices` of `vmdisk generate --explain=json`.
+/// the `script` that creates its storage, and the `choices` of `vmdisk generate --explain=json`. With the guest that is there
+/// ([`CallOptions::existing`]), it has the `changes` that make that guest, which is off, as planned, and what stays
+/// `unchanged`, as in `vmdisk apply --format json`; without, both are empty. A call does not know the sizes of storage: it lists
+/// no growth, and refuses moves.
 ///
 /// # Errors
-/// If the spec is wrong or asks for something impossible.
+/// If the spec is wrong or asks for something impossible, and if the guest that is there cannot be read.
 #[cfg(feature = "plan")]
 pub fn plan(spec: &str, host: Option<&Host>, options: &CallOptions) -> Result<String, CallError> {
     let target = options.for_host(host)?.target;
@@ -534,6 +541,15 @@ pub fn plan(spec: &str, host: Option<&Host>, options: &CallOptions) -> Result<St
     let nothing = Facts::default();
     let facts = host.map_or(&nothing, Host::facts);
     let plan: Plan = vmdisk_plan::plan(&spec, facts, &target).map_err(CallError::new)?;
+    let existing = options.existing.as_deref().map(guest).transpose()?;
+    let have = PresentState {
+        guest: existing.as_ref().map(Document::domain),
+        ..PresentState::default()
+    };
+    let changes = plan_changes(&have, &spec, &plan, facts, &target).map_err(CallError::new)?;
+    let listed = changes.changes.iter().enumerate();
+    let listed: Vec<_> = listed.map(|(nth, it)| ListedChange::of(nth, it)).collect();
+    let unchanged: Vec<_> = changes.unchanged.iter().map(ListedDifference::of).collect();
     let xml = write::planned_xml(&plan).ok();
     let qemu = QemuOptions { target };
     let line = write::planned_for_qemu(&plan).and_then(|(domain, further)| {
@@ -546,6 +562,8 @@ pub fn plan(spec: &str, host: Option<&Host>, options: &CallOptions) -> Result<St
         ("argv", json(&line.map(|line| line.argv()))),
         ("script", json(&script(&plan))),
         ("choices", report::explain::to_json(&plan)),
+        ("changes", json(&listed)),
+        ("unchanged", json(&unchanged)),
     ]))
 }
 

@@ -1,6 +1,7 @@
 //! All tests of the crate, in one program.
 
 mod advise;
+mod call_changes;
 mod decide;
 #[path = "devices/main.rs"]
 mod devices;

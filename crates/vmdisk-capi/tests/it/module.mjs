@@ -26,7 +26,11 @@ assert.equal(vmdisk.trace(UNSAFE).disks[0].target, "vda");
 const { text: line, losses } = vmdisk.convert(UNSAFE, { target: "qemu=9.2" });
 assert(line.includes("-blockdev") && Array.isArray(losses));
 assert(vmdisk.convert(line).text.includes("<domain"));
-assert(vmdisk.plan("version: 1\ndisks: [{raw: {path: /srv/a.img, size: 1G}}]").argv.includes("-blockdev"));
+const SPEC = "version: 1\nguest: {name: web1}\ndisks: [{raw: {path: /srv/a.img, size: 1G}}]";
+const planned = vmdisk.plan(SPEC);
+assert(planned.argv.includes("-blockdev") && !planned.changes.length);
+const { changes, unchanged } = vmdisk.plan(SPEC.replace("}}]", "}, serial: one}]"), { existing: planned.xml });
+assert.deepEqual([changes[0].kind, changes[0].argv[1], changes.length, unchanged.length], ["options", "define", 1, 0]);
 
 const words = commandLine(["qemu-system-x86_64", "-drive", "file=/srv/it's my disk.img,if=virtio,cache=unsafe"]);
 const { start, end } = vmdisk.lint(words).findings.find((found) => found.rule === "cache-unsafe").place;

@@ -13,7 +13,6 @@ use vmdisk::{Document, Source};
 use vmdisk_collect::{Request, collect};
 use vmdisk_source::{Edit, Span, apply_edits};
 
-use super::Work;
 use super::failure::Failure;
 use super::guest::{self, Existing};
 use super::place;
@@ -301,7 +300,7 @@ pub(super) fn make_live(change: &PlannedChange, name: &str) -> Option<String> {
 /// has then decides.
 pub(super) fn copy_live(
     change: &PlannedChange,
-    work: &Work<'_>,
+    steps: &[Step],
     name: &str,
     run: &Run<'_>,
     io: &mut Io<'_>,
@@ -310,7 +309,7 @@ pub(super) fn copy_live(
         return Ok(());
     };
     run.refuse_stopped()?;
-    let step = &work.steps[copy.step];
+    let step = &steps[copy.step];
     place::keep_name(&step.makes());
     let done = run.command(step, &live.argv, io);
     if done.is_err() {

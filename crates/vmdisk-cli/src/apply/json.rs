@@ -5,8 +5,9 @@
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::Serialize;
-use vmdisk::plan::{Condition, Difference, Named, Plan, PlannedChange, Step};
+use vmdisk::plan::{Condition, Named, Plan, Step};
 
+use vmdisk::report::changes::{ListedChange, ListedDifference};
 use vmdisk::report::escaped_json;
 
 /// Version of the shape.
@@ -31,108 +32,9 @@ pub(super) struct Envelope {
     /// The guest that `--define` defines; null without it.
     pub(super) guest: Option<Guest>,
     /// The changes of what is there, in their order. All of them are checked before the first is made.
-    pub(super) changes: Vec<ChangeJson>,
+    pub(super) changes: Vec<ListedChange>,
     /// What differs, and no change makes equal.
-    pub(super) unchanged: Vec<DifferenceJson>,
-}
-
-/// A change of a guest or of storage that is there.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "Change"))]
-pub(super) struct ChangeJson {
-    /// Number of the change, from 1.
-    id: usize,
-    /// `grow`, `shrink`, `add`, `remove`, `options`, `bus` or `move`: the word for `--change`. `shrink` is always refused.
-    pub(super) kind: &'static str,
-    /// Target of the disk.
-    pub(super) disk: String,
-    /// The change, for people.
-    pub(super) what: String,
-    /// The program and its arguments, which need no shell. `virsh define` reads the definition from standard input.
-    pub(super) argv: Vec<String>,
-    /// The program that compares what was copied, and its arguments; empty if nothing is copied.
-    pub(super) comparison: Vec<String>,
-    /// The program that a running guest gets it by at once, and its arguments; empty if it has to start again, or is off.
-    /// `attach-device` reads the disk from standard input.
-    pub(super) live: Vec<String>,
-    /// The program that undoes the change, and its arguments; empty if nothing does.
-    pub(super) undo: Vec<String>,
-    /// Why nothing undoes it; null if something does.
-    pub(super) is_final: Option<&'static str>,
-    /// Bytes by which storage grows at most; null if none does.
-    pub(super) bytes: Option<u64>,
-    /// `none`; `restart`, if the guest keeps what it has until it is shut off and started again; or `off`, if it must be off.
-    pub(super) down_time: &'static str,
-    /// The steps in the guest, for people.
-    pub(super) afterwards: Option<String>,
-    /// Why it is refused, and what to do instead, for people.
-    pub(super) refusal: Option<String>,
-    /// `not-asked` without its kind in `--change`, `refused`, or as of a step.
-    pub(super) state: &'static str,
-}
-
-/// A key with both values.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(rename = "Difference"))]
-pub(super) struct DifferenceJson {
-    /// The key, such as `memory` or `disk vda: qcow2.path`.
-    pub(super) key: String,
-    /// The value that is there.
-    pub(super) existing: String,
-    /// The value of the plan.
-    pub(super) planned: String,
-}
-
-impl ChangeJson {
-    pub(super) fn of(index: usize, change: &PlannedChange) -> Self {
-        let define = ["virsh", "define", "/dev/stdin"].map(str::to_owned);
-        let of_guest = || define.to_vec();
-        let live = change.live.as_ref().map(|it| it.argv.clone());
-        let live = live.unwrap_or_default();
-        ChangeJson {
-            id: index + 1,
-            kind: change.kind.word(),
-            disk: change.disk.clone(),
-            what: change.what.clone(),
-            argv: match (&change.command, &change.copy, &change.refusal) {
-                (Some(command), ..) => command.argv.clone(),
-                (None, None, None) if change.live_copy().is_some() => live.clone(),
-                (None, _, Some(_)) => Vec::new(),
-                (None, Some(copy), None) => copy.copy.argv.clone(),
-                (None, None, None) => of_guest(),
-            },
-            comparison: match (&change.copy, &change.refusal) {
-                (Some(copy), None) => copy.comparison.argv.clone(),
-                _ => Vec::new(),
-            },
-            live: match change.live_copy() {
-                Some(_) => Vec::new(),
-                None => live,
-            },
-            undo: match change.is_final.is_some() || change.refusal.is_some() {
-                true => Vec::new(),
-                false => of_guest(),
-            },
-            is_final: change.is_final,
-            bytes: change.bytes.map(|bytes| bytes.0),
-            down_time: change.down_time.word(),
-            afterwards: change.afterwards.clone(),
-            refusal: change.refusal.clone(),
-            state: "not-asked",
-        }
-    }
-}
-
-impl DifferenceJson {
-    pub(super) fn of(difference: &Difference) -> Self {
-        DifferenceJson {
-            key: difference.key.clone(),
-            existing: difference.existing.clone(),
-            planned: difference.planned.clone(),
-        }
-    }
+    pub(super) unchanged: Vec<ListedDifference>,
 }
 
 /// A guest of libvirt.

@@ -21,6 +21,7 @@ use vmdisk::plan::{
     ChangeKind, ChangePlan, Condition, Plan, PlannedChange, PresentState, ScriptDefinition,
     ScriptWork, Step, StepKind, StorageCopy, change_script,
 };
+use vmdisk::report::changes::{ListedChange, ListedDifference};
 use vmdisk::{Document, Host, LintOptions, facts_needed, lint, write};
 use vmdisk_collect::{Request, collect};
 
@@ -35,7 +36,7 @@ use crate::stop::Stop;
 use change::Definition;
 use comparison::{Compared, Comparison};
 use failure::Failure;
-use json::{ChangeJson, DifferenceJson, Envelope, Guest};
+use json::{Envelope, Guest};
 use run::Run;
 use state::State;
 
@@ -105,7 +106,7 @@ fn once(args: &ApplyArgs, io: &mut Io<'_>, colors: Colors) -> Result<(Exit, Vec<
     });
     report.reasons.extend(compared.reasons);
     let staying = compared.staying.iter();
-    report.unchanged = staying.map(|it| DifferenceJson::of(it)).collect();
+    report.unchanged = staying.map(|it| ListedDifference::of(it)).collect();
     if let Some(Definition { before, after, .. }) = &compared.definition {
         let warnings = match made.added_findings(before, after) {
             Ok(warnings) => warnings,
@@ -291,10 +292,12 @@ fn say_changes(
 ) {
     let nothing = Domain::default();
     for (nth, change) in all.changes.iter().enumerate() {
-        let mut said = ChangeJson::of(nth, change);
+        let mut said = ListedChange::of(nth, change);
         let is_asked = asked.contains(&change);
-        if is_asked {
+        if is_asked && change.refusal.is_none() {
             said.state = "planned";
+        }
+        if is_asked {
             if let Some(copy) = change.live_copy()
                 && report.steps[copy.step].state != "planned"
             {
@@ -307,7 +310,6 @@ fn say_changes(
             report.reasons.extend(obstacles);
         }
         if let Some(why) = &change.refusal {
-            said.state = "refused";
             report.reasons.extend(is_asked.then(|| why.clone()));
         }
         report.changes.push(said);
@@ -496,7 +498,7 @@ fn change_all<'s>(
     let mut is_first = work.definition.is_none();
     for (change, said) in copies {
         io.say(&format!("{} {}\n", said.kind, sanitize::line(&said.what)));
-        let done = change::copy_live(change, work, name, run, io);
+        let done = change::copy_live(change, work.steps, name, run, io);
         said.state = if done.is_ok() { "done" } else { "failed" };
         done.map_err(|failure| match is_first {
             true => failure,
@@ -511,7 +513,7 @@ fn change_all<'s>(
 fn change_definition(
     work: &Work<'_>,
     definition: &Definition<'_>,
-    changes: Vec<(&&PlannedChange, &mut ChangeJson)>,
+    changes: Vec<(&&PlannedChange, &mut ListedChange)>,
     guest: &mut Option<Guest>,
     run: &Run<'_>,
 ) -> Result<(), Failure> {

@@ -2,8 +2,9 @@
 
 use vmdisk::model::Bytes;
 use vmdisk::plan::shell_word;
+use vmdisk::report::changes::{ListedChange, ListedDifference};
 
-use super::json::{ChangeJson, DifferenceJson, Envelope};
+use super::json::Envelope;
 use crate::args::ApplyFormat;
 use crate::io::Io;
 use crate::output::deliver;
@@ -31,10 +32,11 @@ pub(super) fn finish(
     text += &report.changes.iter().map(change_text).collect::<String>();
     let result = report.result.unwrap_or("incomplete");
     if ["incomplete", "done"].contains(&result) {
-        for DifferenceJson {
+        for ListedDifference {
             key,
             existing,
             planned,
+            ..
         } in &report.unchanged
         {
             let line = format!("{key} is {existing}, and the plan has {planned}");
@@ -56,8 +58,8 @@ pub(super) fn finish(
 }
 
 /// A change, with its costs where it is still to be made.
-fn change_text(change: &ChangeJson) -> String {
-    let ChangeJson {
+fn change_text(change: &ListedChange) -> String {
+    let ListedChange {
         kind,
         disk,
         what,

@@ -15,13 +15,13 @@ type Preparation = fn(&Place);
 
 const MOVE: [&str; 2] = ["--change", "move"];
 
-fn spec(image: &str) -> String {
+pub(crate) fn spec(image: &str) -> String {
     format!(
         "version: 1\nguest: {{name: web1, type: qemu, memory: 256M}}\ndisks:\n- {image}\n  cache: none\n  io: threads\n  serial: one\n"
     )
 }
 
-const BEFORE: &str = "qcow2: {path: D/a.qcow2, size: 8M}";
+pub(crate) const BEFORE: &str = "qcow2: {path: D/a.qcow2, size: 8M}";
 const AFTER: &str = "raw: {path: D/b.img, size: 8M}";
 
 /// 8 MiB with data at both ends and a hole between.

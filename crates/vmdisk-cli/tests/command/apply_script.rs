@@ -275,3 +275,35 @@ fn a_real_libvirt_has_the_same_guest_after_the_script_as_after_the_run() {
     });
     assert_eq!(definitions[0], definitions[1]);
 }
+
+#[test]
+fn the_script_moves_data_to_a_pool_of_a_real_libvirt() {
+    let root = tempfile::tempdir().unwrap();
+    if needed(installed("qemu-img")).is_none() || needed(libvirt_driver(root.path())).is_none() {
+        return;
+    }
+    let uri = format!("qemu:///embed?root={}", root.path().display());
+    let place = Place::with(&[]);
+    fs::create_dir(place.path("images")).unwrap();
+    let apply = |image: &str| {
+        write_spec(&place, &apply_move::spec(image));
+        let mut command = command(&place, &[]);
+        text_of(&command.env("LIBVIRT_DEFAULT_URI", &uri).output().unwrap())
+    };
+    assert_eq!(apply(apply_move::BEFORE).0, Some(0));
+    apply_move::fill_with(&place, "qcow2", "a.qcow2", 8 << 20);
+    let folder = place.path("images").display().to_string();
+    let pool = ["pool-create-as", "fast", "dir", "--target", &folder];
+    let pool = [&["--connect", &uri], &pool[..]].concat();
+    if let Err(why) = vmdisk_testing::run("virsh", &pool) {
+        println!("no pool: {why}");
+        return;
+    }
+    let volume = "volume: {pool: fast, volume: v.qcow2, format: qcow2, size: 8M}";
+    write_spec(&place, &apply_move::spec(volume));
+    assert_eq!(write_script(&place, "move", Some(&uri)), Some(0));
+    let (code, said, errors) = run_script(&place, Some(&uri));
+    assert_eq!(code, Some(0), "{said}{errors}");
+    assert!(apply_move::read(&place, "qcow2", "v.qcow2") == apply_move::data());
+    assert!(apply(volume).1.ends_with("nothing-to-do\n"));
+}

@@ -2,13 +2,13 @@
 
 use vmdisk_facts::{Facts, Target};
 use vmdisk_fields::disk as row_of;
-use vmdisk_model::{Change, Disk, DiskField, Domain, FieldPath, Fields as _, Image, LimitField};
+use vmdisk_model::{Change, Disk, DiskField, Domain, FieldPath, Fields as _, Image};
 
 use super::bus::Buses;
 use super::change::{
     ChangeKind, ChangePlan, DefinitionChange, DownTime, PlannedChange, PresentState, empty,
 };
-use super::live::live;
+use super::live::{key_of, live};
 use super::moved::Moves;
 use super::place::{PlacedDisk, place, storage_of, threads};
 use crate::plan::{Plan, PlanErrors};
@@ -72,11 +72,7 @@ pub(super) fn compare(
                 continue;
             }
             (None, Some((nth, old))) if !is_elsewhere(old, &want.domain) => {
-                let mut change = empty(ChangeKind::Remove, old.name());
-                change.what = format!("{} from the guest; its storage stays", storage_of(old));
-                change.definition.removed = Some(nth);
-                change.differences.push(difference);
-                changes.push(change);
+                changes.push(removed_disk((nth, old), difference));
                 continue;
             }
             (Some((new, _)), Some(_)) if buses.takes(new, own) => {
@@ -145,6 +141,18 @@ fn refuse_bus_of_copies(changes: &mut [PlannedChange]) {
                 "the guest runs, and its data moves first (`--change move`): change the bus then";
             change.refusal.get_or_insert_with(|| why.to_owned());
         }
+    }
+}
+
+fn removed_disk((nth, disk): (usize, &Disk), difference: Difference) -> PlannedChange {
+    PlannedChange {
+        what: format!("{} from the guest; its storage stays", storage_of(disk)),
+        differences: vec![difference],
+        definition: DefinitionChange {
+            removed: Some(nth),
+            ..DefinitionChange::default()
+        },
+        ..empty(ChangeKind::Remove, disk.name())
     }
 }
 
@@ -225,9 +233,4 @@ fn limits(new: &Disk, (nth, old): (usize, &Disk), key: Option<&str>) -> Vec<Chan
         })
     });
     changes.collect()
-}
-
-/// The name of a limit in a spec, and the option of `virsh blkdeviotune`.
-pub(super) fn key_of(field: LimitField) -> String {
-    vmdisk_fields::limit(field).map_or_else(String::new, |row| row.libvirt.replace('_', "-"))
 }

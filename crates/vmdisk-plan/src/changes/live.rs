@@ -1,10 +1,9 @@
 //! Changes that a running guest gets at once.
 
 use vmdisk_fields::shell_word;
-use vmdisk_model::{Change, Disk, Domain, FieldPath, TargetBus};
+use vmdisk_model::{Change, Disk, Domain, FieldPath, LimitField, TargetBus};
 
 use super::change::{ChangeKind, DownTime, LiveChange, PlannedChange};
-use super::guest::key_of;
 
 /// A change of the definition of a guest that runs, with the command that it needs no start for, or what waits for the start.
 pub(super) fn live(change: PlannedChange, guest: &Domain) -> PlannedChange {
@@ -98,4 +97,9 @@ fn attachment(change: &PlannedChange, name: &str) -> Option<LiveChange> {
         copy: None,
     };
     (is_alone && definition.disks.iter().all(is_pluggable)).then_some(live)
+}
+
+/// The name of a limit in a spec, and the option of `virsh blkdeviotune`.
+pub(super) fn key_of(field: LimitField) -> String {
+    vmdisk_fields::limit(field).map_or_else(String::new, |row| row.libvirt.replace('_', "-"))
 }

@@ -307,6 +307,9 @@ fn refusal(
             "{} has {had}, and the plan has {size}: what the guest wrote beyond would be lost; write `size: {had}` or more",
             present.path
         )),
-        _ => Some(format!("the size of {} is not known", present.path)),
+        _ => {
+            let name = storage(before, &present.path);
+            Some(format!("the size of {name} is not known"))
+        }
     }
 }

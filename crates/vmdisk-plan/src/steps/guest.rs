@@ -3,9 +3,30 @@
 use std::fmt::Write;
 
 use super::comment::comment;
-use super::script::{ScriptDefinition, ScriptWork, quoted};
-use super::shell_word as quote;
+use super::{Step, shell_word as quote};
 use crate::{LiveChange, Plan, PlannedChange};
+
+/// Work that a script does for a plan.
+#[derive(Clone, Debug, Default)]
+pub struct ScriptWork<'a> {
+    /// The steps that make what is missing, in their order.
+    pub steps: Vec<&'a Step>,
+    /// The changes of what is there.
+    pub changes: Vec<&'a PlannedChange>,
+    /// The definition that the guest of libvirt gets; none if that stays as it is.
+    pub definition: Option<ScriptDefinition<'a>>,
+    /// True if the guest runs; none if there is no guest.
+    pub is_running: Option<bool>,
+}
+
+/// The definition of a guest of libvirt.
+#[derive(Clone, Copy, Debug)]
+pub struct ScriptDefinition<'a> {
+    /// The text that `virsh dumpxml --inactive --security-info` prints; none for a new guest.
+    pub before: Option<&'a str>,
+    /// The new text.
+    pub after: &'a str,
+}
 
 /// The guest in a script.
 #[derive(Default)]
@@ -184,4 +205,10 @@ fn write_text(name: &str, text: &str, out: &mut String) -> std::fmt::Result {
     }
     let text = text.trim_end_matches('\n');
     writeln!(out, "{name}() {{ cat <<'{end}'\n{text}\n{end}\n}}")
+}
+
+/// A command of the shell.
+pub(super) fn quoted(argv: &[String]) -> String {
+    let words: Vec<String> = argv.iter().map(|word| quote(word)).collect();
+    words.join(" ")
 }

@@ -10,8 +10,9 @@ mod script;
 use vmdisk_model::{Bytes, LogicalVolumeName};
 use vmdisk_source::words;
 
+pub use guest::{ScriptDefinition, ScriptWork};
 pub use room::{SpaceShortage, shortages};
-pub use script::{ScriptDefinition, ScriptWork, change_script, script};
+pub use script::{change_script, script};
 pub use vmdisk_fields::shell_word;
 
 pub(crate) use copy::{CopySource, copied};

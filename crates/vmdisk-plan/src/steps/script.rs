@@ -7,7 +7,7 @@ use std::fmt::Write;
 use vmdisk_model::Bytes;
 
 use super::comment::comment;
-use super::guest::GuestPart;
+use super::guest::{GuestPart, ScriptWork, quoted};
 use super::{Condition, Equality, Named, Step, StepKind, not_installed};
 use crate::{Plan, PlannedChange, StorageChange};
 use vmdisk_fields::shell_word as quote;
@@ -46,28 +46,6 @@ impl<'a> Item<'a> {
             growth: Some(growth),
         })
     }
-}
-
-/// Work that a script does for a plan.
-#[derive(Clone, Debug, Default)]
-pub struct ScriptWork<'a> {
-    /// The steps that make what is missing, in their order.
-    pub steps: Vec<&'a Step>,
-    /// The changes of what is there.
-    pub changes: Vec<&'a PlannedChange>,
-    /// The definition that the guest of libvirt gets; none if that stays as it is.
-    pub definition: Option<ScriptDefinition<'a>>,
-    /// True if the guest runs; none if there is no guest.
-    pub is_running: Option<bool>,
-}
-
-/// The definition of a guest of libvirt.
-#[derive(Clone, Copy, Debug)]
-pub struct ScriptDefinition<'a> {
-    /// The text that `virsh dumpxml --inactive --security-info` prints; none for a new guest.
-    pub before: Option<&'a str>,
-    /// The new text.
-    pub after: &'a str,
 }
 
 /// Writes changes of what is there as a POSIX shell script, with the steps that make what is missing. See [`script`].
@@ -585,12 +563,6 @@ fn quoted_on(step: &Step) -> String {
         _ => quote(word),
     };
     step.argv.iter().map(word).collect::<Vec<_>>().join(" ")
-}
-
-/// A command of the shell.
-pub(super) fn quoted(argv: &[String]) -> String {
-    let words: Vec<String> = argv.iter().map(|word| quote(word)).collect();
-    words.join(" ")
 }
 
 /// A test whether something is there.

@@ -90,10 +90,13 @@ def trace(text: Text, *, host: Host | None = None, **options: Unpack[Options]) -
     return traced
 
 
-def plan(spec: str | dict[str, Any], *, host: Host | None = None, target: str | None = None) -> Plan:
-    """The guest of a spec, a text or a dictionary: `xml`, `argv`, `script` and `choices`."""
+def plan(
+    spec: str | dict[str, Any], *, host: Host | None = None, target: str | None = None, existing: str | None = None
+) -> Plan:
+    """The guest of a spec, a text or a dictionary: `xml`, `argv`, `script` and `choices`; `changes` and `unchanged` of the guest
+    `existing`, in libvirt's XML."""
     text = spec if isinstance(spec, str) else json.dumps(spec)
-    planned: Plan = _result("plan", text, host, {"target": target})
+    planned: Plan = _result("plan", text, host, {"target": target, "existing": existing})
     return planned
 
 

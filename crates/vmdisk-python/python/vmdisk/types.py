@@ -31,6 +31,8 @@ class Plan(TypedDict):
     argv: list[str] | None
     script: str
     choices: Explanation
+    changes: list[PlanChange]
+    unchanged: list[PlanDifference]
 
 # The report of one `vmdisk lint` run.
 class Report(TypedDict):
@@ -339,4 +341,27 @@ class ExplanationExplained(TypedDict):
     source: str
     value: str
 
-__all__ = ["Options", "Plan", "Policy", "Report", "ReportAllowance", "ReportAllowedByWord", "ReportApplicabilityWord", "ReportConfidenceWord", "ReportCounts", "ReportDisk", "ReportFailedFix", "ReportFailure", "ReportFinding", "ReportFix", "ReportFoundOn", "ReportHost", "ReportHostClass", "ReportInput", "ReportInputStatus", "ReportNotChecked", "ReportPlace", "ReportPosition", "ReportRelated", "ReportReplacement", "ReportSeverityWord", "ReportSubjectWord", "ReportTool", "Decisions", "DecisionsDisk", "DecisionsExplained", "DecisionsFinding", "Trace", "TraceCrashLoss", "TraceDisk", "TraceFinding", "TraceLayer", "TraceProperty", "TraceRequestEffect", "TraceRequestKind", "TraceRequestOutcome", "TraceStatement", "TraceStatementBasisConfiguration", "TraceStatementBasisFact", "TraceStatementBasisSource", "TraceStatementBasisStep", "TraceStatementBasisMissing", "TraceStatementBasis", "TraceSurvival", "TraceTraceStep", "Explanation", "ExplanationExplained"]
+# A change of a guest or of storage that is there.
+class PlanChange(TypedDict):
+    afterwards: NotRequired[str | None]
+    argv: list[str]
+    bytes: NotRequired[int | None]
+    comparison: list[str]
+    disk: str
+    down_time: str
+    id: int
+    is_final: NotRequired[str | None]
+    kind: str
+    live: list[str]
+    refusal: NotRequired[str | None]
+    state: str
+    undo: list[str]
+    what: str
+
+# A key with both values.
+class PlanDifference(TypedDict):
+    existing: str
+    key: str
+    planned: str
+
+__all__ = ["Options", "Plan", "Policy", "Report", "ReportAllowance", "ReportAllowedByWord", "ReportApplicabilityWord", "ReportConfidenceWord", "ReportCounts", "ReportDisk", "ReportFailedFix", "ReportFailure", "ReportFinding", "ReportFix", "ReportFoundOn", "ReportHost", "ReportHostClass", "ReportInput", "ReportInputStatus", "ReportNotChecked", "ReportPlace", "ReportPosition", "ReportRelated", "ReportReplacement", "ReportSeverityWord", "ReportSubjectWord", "ReportTool", "Decisions", "DecisionsDisk", "DecisionsExplained", "DecisionsFinding", "Trace", "TraceCrashLoss", "TraceDisk", "TraceFinding", "TraceLayer", "TraceProperty", "TraceRequestEffect", "TraceRequestKind", "TraceRequestOutcome", "TraceStatement", "TraceStatementBasisConfiguration", "TraceStatementBasisFact", "TraceStatementBasisSource", "TraceStatementBasisStep", "TraceStatementBasisMissing", "TraceStatementBasis", "TraceSurvival", "TraceTraceStep", "Explanation", "ExplanationExplained", "PlanChange", "PlanDifference"]

@@ -1,5 +1,7 @@
 //! Reports: what a run found, as data and as the JSON of `vmdisk lint --format json`.
 
+#[cfg(feature = "plan")]
+pub mod changes;
 mod classes;
 mod counts;
 #[cfg(feature = "plan")]
