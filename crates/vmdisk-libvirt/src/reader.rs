@@ -392,9 +392,7 @@ impl<'t> Reader<'t> {
     fn unknown_attribute(&mut self, element: &Element<'_>, written: Attribute<'_>, free: &[&str]) {
         let (name, span) = (written.name(), written.name_span());
         let source_type = type_of_source(element.spec);
-        let is_path_of = source_type.and_then(|it| path_attribute(it, written.value()));
-        let is_path = ["file", "dev"].contains(&name);
-        let meant = self.suggest(name, free).or(is_path_of.filter(|_| is_path));
+        let meant = self.suggest(name, free);
         let mut message = format!("unknown attribute `{name}` of `<{}>`", element.spec.name);
         let mut help = meant.map(|meant| format!("did you mean `{meant}`?"));
         let known = || element.spec.attributes.iter().map(|known| known.name);
@@ -404,14 +402,15 @@ impl<'t> Reader<'t> {
             help = Some(format!("`{twin}` is written already"));
         }
         if let Some(source_type) = source_type
-            && meant.is_none()
             && let [first, ..] = types_with_attribute(name)[..]
         {
             message =
                 format!("attribute `{name}` does not belong to a source of type `{source_type}`");
-            help = Some(format!(
-                "it belongs to one of type `{first}`; one of them is wrong"
-            ));
+            let path = written.value();
+            help = Some(match path_attribute(source_type, path) {
+                Some(meant) => format!("write `{meant}='{path}'`"),
+                None => format!("it belongs to one of type `{first}`; one of them is wrong"),
+            });
         }
         // The field that was meant is not missing.
         let field = meant.and_then(|meant| element.spec.attribute(meant)?.fields[0]);

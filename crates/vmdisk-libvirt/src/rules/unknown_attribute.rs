@@ -40,13 +40,6 @@ xml_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
-    /// ```xml,fixed,hidden
-    /// <disk type='block' device='disk'>
-    ///   <driver name='qemu' type='raw'/>
-    ///   <source dev='/dev/vg0/web1'/>
-    ///   <target dev='vda' bus='virtio'/>
-    /// </disk>
-    /// ```
     ///
     /// ## Not reported
     /// ```xml,not-reported
