@@ -9,6 +9,7 @@ mod unsupported;
 use std::collections::HashSet;
 
 use vmdisk::model::{FieldPath, ImageField, Scope};
+use vmdisk::plan::shell_word;
 use vmdisk::write::{self, QemuOptions};
 use vmdisk::{Completion, Document, Folder, HostIndex, Loss, Resolved, Source, Target};
 
@@ -288,6 +289,20 @@ fn left_behind(
         ConvertForm::Qemu => vmdisk::not_about_disks_in_arguments(document),
         _ => vmdisk::not_about_disks(document),
     };
+    if let (ConvertForm::Qemu, Source::LibvirtXml(xml)) = (args.to, &document.source)
+        && let Some((code, variables)) = xml.uefi_flash(&document.text)
+    {
+        let flash = |unit: u8, more: &str, file: &str| {
+            let file = shell_word(&file.replace(',', ",,"));
+            format!("`-drive if=pflash,unit={unit},format=raw{more},file={file}`")
+        };
+        let variables = variables.as_deref().unwrap_or("VARS");
+        warnings.push(Message::warning(format!(
+            "the guest boots by UEFI: add {} and {}",
+            flash(0, ",readonly=on", &code),
+            flash(1, "", variables),
+        )));
+    }
     if !others.is_empty() {
         let names: Vec<String> = others.into_iter().collect();
         warnings.push(Message::warning(format!(

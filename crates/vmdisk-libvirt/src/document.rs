@@ -52,6 +52,17 @@ impl Document {
         paths.map(|(path, _)| path.into_owned()).collect()
     }
 
+    /// The code and the variables of UEFI in flash that the guest names; the variables may be made at the first start.
+    pub fn uefi_flash(&self, text: &str) -> Option<(String, Option<String>)> {
+        if self.elements.is_empty() {
+            return None;
+        }
+        let tree = self.elements.of(text);
+        let named = FirmwareElements::of(&tree).filter(|it| it.is_flash)?;
+        let variables = named.variables.map(|(path, _)| path.into_owned());
+        Some((named.code.0.into_owned(), variables))
+    }
+
     /// Forgets what only findings about the text use, when the model is changed.
     pub fn forget_text(&mut self) {
         self.problems.clear();

@@ -68,7 +68,7 @@ fn live_obstacle(live: &Existing, name: &str, disk: &Disk) -> Option<String> {
 fn obstacles_of(name: &str, is_running: bool) -> Vec<String> {
     let is_off = is_running
         || output(&["virsh", "domstate", "--", name])
-            .is_some_and(|state| ["shut off", "crashed"].contains(&state.trim()));
+            .is_some_and(|state| state.trim() == "shut off");
     let info = output(&["virsh", "dominfo", "--", name]);
     let snapshots = output(&["virsh", "snapshot-list", "--name", "--", name]);
     let is_known = info.is_some() && snapshots.is_some();

@@ -121,7 +121,7 @@ fn has_all_of(one: Node<'_, '_>, other: Node<'_, '_>) -> bool {
 /// True if the guest of libvirt runs.
 pub(super) fn is_running(name: &str) -> bool {
     program::output(&["virsh", "domstate", "--", name])
-        .is_some_and(|state| !["shut off", "crashed", ""].contains(&state.trim()))
+        .is_some_and(|state| !["shut off", ""].contains(&state.trim()))
 }
 
 /// True if the guest runs, and has a file open.

@@ -1073,3 +1073,27 @@ fn relative_paths_are_in_the_directory_of_the_file_or_in_the_one_that_is_named()
         "{piped:?}"
     );
 }
+
+#[test]
+fn the_files_of_uefi_that_a_guest_names_are_told_as_options() {
+    let guest = "<domain type='kvm'><name>a</name><memory unit='GiB'>1</memory><os><type arch='x86_64' machine='q35'>hvm</type>\
+                 LOADER</os><features><acpi/></features><devices><disk type='file'><driver name='qemu' type='raw'/><source \
+                 file='/srv/a.img'/><target dev='vda' bus='virtio'/></disk></devices></domain>";
+    for (loader, told) in [
+        (
+            "<loader type='pflash' readonly='yes'>/usr/share/CODE.fd</loader><nvram template='/usr/share/VARS.fd'>/srv/a,b_VARS.fd</nvram>",
+            "add `-drive if=pflash,unit=0,format=raw,readonly=on,file=/usr/share/CODE.fd` and `-drive if=pflash,unit=1,format=raw,file=/srv/a,,b_VARS.fd`",
+        ),
+        (
+            "<loader type='pflash' readonly='yes'>/usr/share/CODE.fd</loader>",
+            "unit=1,format=raw,file=VARS`",
+        ),
+        ("<loader type='rom'>/usr/share/bios.bin</loader>", ""),
+    ] {
+        let place = Place::with(&[("a.xml", &guest.replace("LOADER", loader))]);
+        let run = place.run(&["convert", "a.xml", "--to", "qemu"]);
+        assert_eq!(run.code, 0, "{run:?}");
+        assert!(run.stderr.contains(told), "{run:?}");
+        assert_eq!(run.stderr.contains("pflash"), !told.is_empty(), "{run:?}");
+    }
+}
