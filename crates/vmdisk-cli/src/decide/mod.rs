@@ -8,6 +8,7 @@ use vmdisk::{Document, Source, breadcrumb, decide, report, write};
 use crate::args::{DecideArgs, DecideFormat};
 use crate::color::Colors;
 use crate::exit::Exit;
+use crate::generate::attach;
 use crate::generate::spec::one_liner;
 use crate::host::Host;
 use crate::input::inputs::{Input, Origin};
@@ -91,6 +92,17 @@ pub(crate) fn run(args: &DecideArgs, io: &mut Io<'_>, colors: Colors) -> Result<
             "{}\n",
             Message::warning(what).render(colors.stderr)
         ));
+    }
+    if matches!(args.format, DecideFormat::Text | DecideFormat::Xml) {
+        let before = attach::elements(document.domain()).unwrap_or_default();
+        let after = attach::elements(decisions.document.domain()).unwrap_or_default();
+        for element in after.iter().filter(|it| !before.contains(it)) {
+            let what = format!("the domain must have {element}");
+            io.say(&format!(
+                "{}\n",
+                Message::warning(what).render(colors.stderr)
+            ));
+        }
     }
     let is_decided = decisions.disks.iter().all(|disk| disk.options.is_ok());
     Ok(match is_decided {
