@@ -3,11 +3,14 @@
 //! Each needs root and loop devices. Without them a test prints the reason and passes; with `VMDISK_REAL=require` it
 //! fails instead.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Command;
 
 use vmdisk::{Host, lint, read};
 use vmdisk_collect::{Request, collect};
 use vmdisk_testing::{LoopDevice, needed, run};
+use vmdisk_tests::has_program;
 
 /// The rules that speak about a guest with this image, with the facts of this host.
 fn rules_about(image: &Path) -> Vec<&'static str> {
@@ -68,4 +71,47 @@ fn a_loop_device_is_no_scsi_device() {
     };
     assert!(rules("lun").contains(&"lun-refused"));
     assert!(!rules("disk").contains(&"lun-refused"));
+}
+
+/// The programs that make the states of `states.sh`.
+const PROGRAMS: [&str; 7] = [
+    "losetup",
+    "mkfs.btrfs",
+    "mkfs.ext4",
+    "mkfs.xfs",
+    "mkswap",
+    "qemu-img",
+    "qemu-system-x86_64",
+];
+
+/// Number of states; each line of the script's output is one.
+const STATES: usize = 61;
+
+#[test]
+fn states_made_for_real_are_found_and_nothing_is_said_when_they_are_mended() {
+    let missing = PROGRAMS.into_iter().find(|program| !has_program(program));
+    let folder = tempfile::tempdir().unwrap();
+    let can = match missing {
+        Some(program) => Err(format!("{program} is not installed")),
+        None => LoopDevice::new(&folder.path().join("tried"), 1 << 20, &[]).map(drop),
+    };
+    if needed(can).is_none() {
+        return;
+    }
+    // QEMU's user reaches the images.
+    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    let script =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/integration/host_states/states.sh");
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--propagation", "private", "sh"]);
+    let output = command
+        .args([script.as_path(), crate::VMDISK.as_ref(), folder.path()])
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let (ok, wrong): (Vec<&str>, Vec<&str>) =
+        text.lines().partition(|line| line.starts_with("ok "));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(wrong.is_empty(), "{wrong:#?}\n{errors}");
+    assert_eq!(ok.len(), STATES, "{errors}");
 }
