@@ -34,12 +34,13 @@ pub(crate) struct Renderer<'a> {
 }
 
 impl Renderer<'_> {
-    /// True if the report consists of the texts of inputs, which can be printed during the run.
+    /// True if the report consists of the texts of inputs, which can be printed during the run. What programs read has all
+    /// that the end of the run shows.
     pub(crate) fn is_stream(&self) -> bool {
-        use LintFormat::{Concise, Full, JsonLines};
+        use LintFormat::{Concise, Full};
         match &self.content {
             Content::Diff | Content::Nothing => true,
-            Content::Findings(format) => matches!(format, Full | Concise | JsonLines),
+            Content::Findings(format) => matches!(format, Full | Concise),
             Content::Statistics(_) | Content::Baseline(_) => false,
         }
     }
