@@ -113,8 +113,14 @@ fn edit(
             Ok(Exit::Findings)
         }
         Ok(End::NotDefined) => {
-            let kept = keep(folder, &file);
-            io.say(&format!("{name} was not defined; {kept}\n"));
+            // Only a text of a person is kept: fixes can be made again, and a definition may have passwords.
+            let kept = fixes
+                .is_none()
+                .then(|| format!("; {}", keep(folder, &file)));
+            io.say(&format!(
+                "{name} was not defined{}\n",
+                kept.unwrap_or_default()
+            ));
             Ok(Exit::Findings)
         }
         Err(stop) => {

@@ -115,6 +115,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 .help(phrase!("use {on} to keep what happens now, or add {unmap} on QEMU 10.0.11, 11.0.2 or later", on, unmap))
                 .note("an older QEMU can corrupt qcow2 when a discard meets a write to the same cluster")
                 .fix(Fix::safe([Change::set(at, DetectZeroes::On)]));
+        } else if disk.backend.discard.is_some() {
+            // Who drops discards on purpose may keep the image allocated.
+            finding.fix(Fix::safe([Change::set(at, DetectZeroes::On)]));
         } else {
             finding.fix(Fix::safe([Change::set(discard, Discard::Unmap)]));
         }
