@@ -110,6 +110,7 @@ pub(crate) fn playground() -> anyhow::Result<()> {
         |path: &str| fs::read_to_string(repository().join(path)).with_context(|| path.to_owned());
     let hosts = HOSTS.iter().map(|(label, name)| {
         let facts = read(&format!("fixtures/facts/{name}.json"))?;
+        let facts = serde_json::from_str::<serde_json::Value>(&facts)?.to_string();
         Ok(serde_json::json!({"label": label, "name": name, "facts": facts}))
     });
     let hosts: Vec<serde_json::Value> = hosts.collect::<anyhow::Result<_>>()?;

@@ -9,9 +9,7 @@ use std::ffi::{CStr, CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use vmdisk::Host;
-use vmdisk::calls::{
-    CallError, CallOptions, convert, counts, decide, fix, lint, lint_all, plan, trace,
-};
+use vmdisk::calls::{CallError, CallOptions, convert, counts, decide, fix, lint, trace};
 
 /// A host by its facts.
 #[derive(Debug)]
@@ -87,16 +85,18 @@ macro_rules! calls {
 calls! {
     /// The report about a configuration.
     vmdisk_lint = lint;
+    #[cfg(feature = "guests")]
     /// The report about all guests of a host, of the JSON of a list of names and texts.
-    vmdisk_lint_all = lint_all;
+    vmdisk_lint_all = vmdisk::calls::lint_all;
     /// A configuration after fixes, and the report of what remains.
     vmdisk_fix = fix;
     /// The options that disks leave open.
     vmdisk_decide = decide;
     /// The I/O paths of disks.
     vmdisk_trace = trace;
+    #[cfg(feature = "guests")]
     /// A guest from a spec.
-    vmdisk_plan = plan;
+    vmdisk_plan = vmdisk::calls::plan;
     /// A configuration in the other syntax.
     vmdisk_convert = |text, _, options| convert(text, options);
 }

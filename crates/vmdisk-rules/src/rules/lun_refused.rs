@@ -175,7 +175,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
                         ),
                     )
                     .label("this device does not accept SCSI commands")
-                    .help(help);
+                    // In a spec, the device has the word, and not a setting of its own.
+                    .help("use a raw SCSI device of the host, or a disk that QEMU emulates");
             }
             _ => {}
         }
