@@ -43,11 +43,7 @@ pub(super) fn run(args: &CollectArgs, io: &mut Io<'_>, colors: Colors) -> Result
         }
     }
     asked.iter().for_each(|path| used::file(path));
-    let (wanted, left_out) = named::wanted(&domains, values, io)?;
-    for message in &left_out {
-        io.say(&message.render(colors.stderr));
-    }
-    let mut request = Request::of(&wanted, clock::now());
+    let mut request = Request::of(&named::wanted(&domains, values, io)?, clock::now());
     request.paths.splice(0..0, asked.iter().cloned());
     if !is_live {
         must_be_a_directory("collect facts below", root)?;
@@ -88,9 +84,9 @@ pub(super) fn run(args: &CollectArgs, io: &mut Io<'_>, colors: Colors) -> Result
         let message = format!("{} does not exist", path.display());
         io.say(&Message::warning(message).render(colors.stderr));
     }
-    Ok(match (missing.as_slice(), left_out.as_slice()) {
-        ([], []) => Exit::Clean,
-        _ => Exit::Findings,
+    Ok(match missing.as_slice() {
+        [] => Exit::Clean,
+        [..] => Exit::Findings,
     })
 }
 

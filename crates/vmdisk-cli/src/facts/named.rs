@@ -9,21 +9,19 @@ use crate::input::complaints::complaints;
 use crate::input::inputs::{self, Origin};
 use crate::input::{bounded, documents, read};
 use crate::io::Io;
-use crate::render::message::Message;
 use crate::stop::Stop;
 use crate::values::ValueArgs;
 
-/// The host paths named by the configurations in these files, directories and patterns, and what is wrong with files that
-/// were only found in them.
+/// The host paths named by the configurations in these files, directories and patterns.
 pub(super) fn wanted(
     domains: &[PathBuf],
     values: &ValueArgs,
     io: &mut Io<'_>,
-) -> Result<(FactsNeeded, Vec<Message>), Stop> {
+) -> Result<FactsNeeded, Stop> {
     let mut inputs = inputs::find(domains, None, false);
     inputs.set(values);
     let mut contents = documents::read_stdin(&inputs, io)?;
-    let (mut messages, mut left_out) = (Vec::new(), Vec::new());
+    let mut messages = Vec::new();
     let mut holds_ours = vec![false; inputs.searches.len()];
     for (number, input) in inputs.files.iter().enumerate() {
         if input.origin != Origin::Stdin {
@@ -44,16 +42,7 @@ pub(super) fn wanted(
             }
             holds_ours[search] = true;
         }
-        let Err(message) = read::document(input, bytes) else {
-            continue;
-        };
-        match input.origin {
-            Origin::Found(_) => {
-                left_out.push(*message);
-                contents.remove(&number);
-            }
-            _ => messages.push(*message),
-        }
+        messages.extend(read::document(input, bytes).err().map(|message| *message));
     }
     for (search, holds_ours) in inputs.searches.iter().zip(holds_ours) {
         let failed = complaints(search, holds_ours).into_iter();
@@ -62,7 +51,7 @@ pub(super) fn wanted(
     if !messages.is_empty() {
         return Err(Stop(messages));
     }
-    Ok((documents::wanted_facts(&inputs, &mut contents), left_out))
+    Ok(documents::wanted_facts(&inputs, &mut contents))
 }
 
 /// True if the file at a path is libvirt XML: a shell expands `--for *.xml` so that only the first

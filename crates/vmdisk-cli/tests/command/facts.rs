@@ -634,22 +634,3 @@ fn a_run_fails_if_a_rule_could_not_be_checked_and_that_is_asked_for() {
     let run = place.run(&[&lint[..], &["--host", host]].concat());
     assert_eq!(run.code, 0, "{run:?}");
 }
-
-#[test]
-fn a_broken_file_of_a_directory_is_told_and_the_others_are_looked_at() {
-    let place = Place::with(&[("a.xml", CLEAN), ("b.xml", "<domain><devices>")]);
-    let run = place.run(&["facts", "--for", "."]);
-    assert_eq!(run.code, 1, "{run:?}");
-    assert!(run.stderr.contains("b.xml"), "{run:?}");
-    let paths = |text: &str| {
-        let facts: Value = serde_json::from_str(text).unwrap();
-        let files = facts["files"].as_array().unwrap().clone();
-        files
-            .iter()
-            .map(|it| it["path"].clone())
-            .collect::<Vec<_>>()
-    };
-    let alone = place.run(&["facts", "--for", "a.xml"]).stdout;
-    assert_eq!(paths(&run.stdout), paths(&alone));
-    assert!(!paths(&alone).is_empty());
-}
