@@ -94,21 +94,26 @@ pub(crate) fn run(args: &DecideArgs, io: &mut Io<'_>, colors: Colors) -> Result<
         ));
     }
     if matches!(args.format, DecideFormat::Text | DecideFormat::Xml) {
-        let before = attach::elements(document.domain()).unwrap_or_default();
-        let after = attach::elements(decisions.document.domain()).unwrap_or_default();
-        for element in after.iter().filter(|it| !before.contains(it)) {
-            let what = format!("the domain must have {element}");
-            io.say(&format!(
-                "{}\n",
-                Message::warning(what).render(colors.stderr)
-            ));
-        }
+        say_surroundings(&document, &decisions.document, io, colors);
     }
     let is_decided = decisions.disks.iter().all(|disk| disk.options.is_ok());
     Ok(match is_decided {
         true => Exit::Clean,
         false => Exit::CouldNot,
     })
+}
+
+/// Says what the domain must have for the chosen options, which is not in the disks.
+fn say_surroundings(before: &Document, after: &Document, io: &mut Io<'_>, colors: Colors) {
+    let elements = |document: &Document| attach::elements(document.domain()).unwrap_or_default();
+    let there = elements(before);
+    for element in elements(after).iter().filter(|it| !there.contains(it)) {
+        let what = format!("the domain must have {element}");
+        io.say(&format!(
+            "{}\n",
+            Message::warning(what).render(colors.stderr)
+        ));
+    }
 }
 
 /// A disk of `--disk`, with the options that it sets.
