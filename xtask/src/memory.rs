@@ -84,9 +84,12 @@ pub(crate) fn must_be_bounded(program: &Path) -> anyhow::Result<()> {
         }
         let [few, many] = FILES;
         for (name, arguments) in FORMATS {
-            let [before, after] = folders
-                .each_ref()
-                .map(|folder| peak_of(program, arguments, folder.path()));
+            // On a loaded machine nobody may look in the last milliseconds of a run.
+            let larger_of_two = |folder: &Path| {
+                let first = peak_of(program, arguments, folder)?;
+                Ok::<_, anyhow::Error>(first.max(peak_of(program, arguments, folder)?))
+            };
+            let [before, after] = folders.each_ref().map(|it| larger_of_two(it.path()));
             let further = u64::from(many - few);
             let growth = after?.saturating_sub(before?);
             println!(
