@@ -66,9 +66,7 @@ fn live_obstacle(live: &Existing, name: &str, disk: &Disk) -> Option<String> {
 
 /// The reasons why all disks of a guest stay where they are. Anything that libvirt does not say is one.
 fn obstacles_of(name: &str, is_running: bool) -> Vec<String> {
-    let is_off = is_running
-        || output(&["virsh", "domstate", "--", name])
-            .is_some_and(|state| state.trim() == "shut off");
+    let is_off = is_running || guest::is_off(name) == Some(true);
     let info = output(&["virsh", "dominfo", "--", name]);
     let snapshots = output(&["virsh", "snapshot-list", "--name", "--", name]);
     let is_known = info.is_some() && snapshots.is_some();

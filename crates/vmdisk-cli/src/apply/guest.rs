@@ -118,10 +118,16 @@ fn has_all_of(one: Node<'_, '_>, other: Node<'_, '_>) -> bool {
         && elements.all(|it| one.children().any(|own| has_all_of(own, it)))
 }
 
+/// Whether the guest of libvirt is off; none if libvirt does not say it. A guest that crashed may have its images open.
+pub(super) fn is_off(name: &str) -> Option<bool> {
+    let state = program::output(&["virsh", "domstate", "--", name])?;
+    let state = Some(state.trim()).filter(|it| !it.is_empty());
+    state.map(|it| it == "shut off")
+}
+
 /// True if the guest of libvirt runs.
 pub(super) fn is_running(name: &str) -> bool {
-    program::output(&["virsh", "domstate", "--", name])
-        .is_some_and(|state| !["shut off", ""].contains(&state.trim()))
+    is_off(name) == Some(false)
 }
 
 /// True if the guest runs, and has a file open.
