@@ -434,12 +434,11 @@ pub fn lint_all(
         said.drop_from(&mut report, &name, group);
         checked.push((name, Ok(report)));
     }
+    let reports = checked.iter_mut();
+    said.name_guests(reports.filter_map(|(name, it)| Some((&**name, it.as_mut().ok()?))));
     for (name, report) in checked {
         match report {
-            Ok(mut report) => {
-                said.name_guests(&mut report, &name);
-                run.add(name, report);
-            }
+            Ok(report) => run.add(name, report),
             Err((text, failure)) => run.add_unreadable(name, text, failure),
         }
     }

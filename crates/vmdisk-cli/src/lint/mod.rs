@@ -298,11 +298,8 @@ fn gather(
         print(&result.text)?;
         keep(&mut reports, result.reports);
     }
-    for report in &mut reports {
-        if let Ok(outcome) = &mut report.outcome {
-            said.name_guests(outcome, &report.path);
-        }
-    }
+    let checked = reports.iter_mut();
+    said.name_guests(checked.filter_map(|it| Some((&*it.path, it.outcome.as_mut().ok()?))));
     if run.needs.findings {
         reports.iter().for_each(count);
     }

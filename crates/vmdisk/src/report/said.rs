@@ -49,18 +49,23 @@ impl SaidOnce {
         report.findings.len() < before
     }
 
-    /// Notes the further guests at the findings of a document, by its name.
-    pub fn name_guests(&self, report: &mut DocumentReport, name: &str) {
+    /// Notes the further guests at the findings of documents, by their names.
+    pub fn name_guests<'r>(
+        &self,
+        reports: impl Iterator<Item = (&'r str, &'r mut DocumentReport)>,
+    ) {
+        let mut notes: BTreeMap<(&str, &str), String> = BTreeMap::new();
         for ((_, title), said) in &self.said {
-            let [[first, _], further @ ..] = &*said.at else {
-                continue;
-            };
-            let mut findings = report.findings.iter_mut();
-            if first == name
+            if let [[first, _], further @ ..] = &*said.at
                 && !further.is_empty()
-                && let Some(finding) = findings.find(|it| is_of_host(it) && it.title == *title)
             {
-                finding.notes.push(format!("it {}", holds_for(further)));
+                notes.insert((first, title), format!("it {}", holds_for(further)));
+            }
+        }
+        for (name, report) in reports {
+            for finding in report.findings.iter_mut().filter(|it| is_of_host(it)) {
+                let note = notes.get(&(name, &*finding.title)).cloned();
+                finding.notes.extend(note);
             }
         }
     }
