@@ -3,7 +3,6 @@
 mod dropped;
 mod resolve;
 mod spec;
-mod surroundings;
 mod unsupported;
 
 use std::collections::HashSet;
@@ -17,7 +16,8 @@ use crate::args::{ConvertArgs, ConvertForm, GenerateForm, QemuFormat};
 use crate::color::Colors;
 use crate::exit::Exit;
 use crate::facts_file::read_facts;
-use crate::generate::write::{Written, command_line, unwritable};
+use crate::generate::attach;
+use crate::generate::write::{Written, command_line, flash, unwritable};
 use crate::host::collect_here;
 use crate::input::config_files::{self, DocumentWithFiles};
 use crate::input::inputs::{Input, Origin};
@@ -292,15 +292,11 @@ fn left_behind(
     if let (ConvertForm::Qemu, Source::LibvirtXml(xml)) = (args.to, &document.source)
         && let Some((code, variables)) = xml.uefi_flash(&document.text)
     {
-        let flash = |unit: u8, more: &str, file: &str| {
-            let file = shell_word(&file.replace(',', ",,"));
-            format!("`-drive if=pflash,unit={unit},format=raw{more},file={file}`")
-        };
         let variables = variables.as_deref().unwrap_or("VARS");
         warnings.push(Message::warning(format!(
-            "the guest boots by UEFI: add {} and {}",
-            flash(0, ",readonly=on", &code),
-            flash(1, "", variables),
+            "the guest boots by UEFI: add `-drive {}` and `-drive {}`",
+            shell_word(&flash("0,readonly=on", "raw", &code)),
+            shell_word(&flash("1", "raw", variables)),
         )));
     }
     if !others.is_empty() {
@@ -331,7 +327,7 @@ fn written(
             warnings: match domain.scope {
                 Scope::WholeGuest => Vec::new(),
                 Scope::DisksOnly => {
-                    surroundings::warnings(domain, |element| !element.starts_with("<controller"))?
+                    attach::warnings(domain, |element| !element.starts_with("<controller"))?
                 }
             },
         },
@@ -341,7 +337,7 @@ fn written(
                 None => write::document_disks_xml(document),
             }
             .map_err(unwritable)?,
-            warnings: surroundings::warnings(domain, |_| true)?,
+            warnings: attach::warnings(domain, |_| true)?,
         },
         ConvertForm::Spec => spec::written(domain, document, input, target)?,
         ConvertForm::Qemu | ConvertForm::Qmp => {

@@ -5,9 +5,9 @@ use vmdisk::plan::{NotCarried, PlanError, Spec, plan};
 use vmdisk::{Document, Facts, Target, breadcrumb, is_command_line};
 
 use super::dropped::{Dropped, Places};
-use super::surroundings;
 use crate::args::{ConvertArgs, ConvertForm, GenerateForm};
 
+use crate::generate::attach;
 use crate::generate::spec::planned;
 use crate::generate::write::{self, Written};
 use crate::input::inputs::Input;
@@ -63,7 +63,7 @@ pub(super) fn written_from(
         warnings: Vec::new(),
     });
     if form == Some(GenerateForm::DiskXml) {
-        let needed = surroundings::warnings(&plan.domain, |_| true)?;
+        let needed = attach::warnings(&plan.domain, |_| true)?;
         written.warnings.extend(needed);
     }
     if form.is_some() && !plan.steps.is_empty() {

@@ -94,7 +94,9 @@ pub(crate) fn run(args: &DecideArgs, io: &mut Io<'_>, colors: Colors) -> Result<
         ));
     }
     if matches!(args.format, DecideFormat::Text | DecideFormat::Xml) {
-        say_surroundings(&document, &decisions.document, io, colors);
+        for message in needed(&document, &decisions.document) {
+            io.say(&format!("{}\n", message.render(colors.stderr)));
+        }
     }
     let is_decided = decisions.disks.iter().all(|disk| disk.options.is_ok());
     Ok(match is_decided {
@@ -103,17 +105,11 @@ pub(crate) fn run(args: &DecideArgs, io: &mut Io<'_>, colors: Colors) -> Result<
     })
 }
 
-/// Says what the domain must have for the chosen options, which is not in the disks.
-fn say_surroundings(before: &Document, after: &Document, io: &mut Io<'_>, colors: Colors) {
-    let elements = |document: &Document| attach::elements(document.domain()).unwrap_or_default();
-    let there = elements(before);
-    for element in elements(after).iter().filter(|it| !there.contains(it)) {
-        let what = format!("the domain must have {element}");
-        io.say(&format!(
-            "{}\n",
-            Message::warning(what).render(colors.stderr)
-        ));
-    }
+/// What the domain must have for the chosen options, beside its disks.
+fn needed(before: &Document, after: &Document) -> Vec<Message> {
+    let there = attach::elements(before.domain()).unwrap_or_default();
+    let is_new = |element: &String| !there.contains(element);
+    attach::warnings(after.domain(), is_new).unwrap_or_default()
 }
 
 /// A disk of `--disk`, with the options that it sets.

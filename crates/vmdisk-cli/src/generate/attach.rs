@@ -6,6 +6,7 @@ use vmdisk::model::{Disk, Domain};
 use vmdisk::write;
 
 use super::write::unwritable;
+use crate::render::message::Message;
 use crate::sanitize::line;
 use crate::stop::Stop;
 
@@ -19,11 +20,26 @@ pub(crate) fn elements(domain: &Domain) -> Result<Vec<String>, Stop> {
     Ok(elements.iter().map(on_one_line).collect())
 }
 
+/// A warning for each element that the disks need and that is not there.
+pub(crate) fn warnings(
+    domain: &Domain,
+    is_missing: impl Fn(&String) -> bool,
+) -> Result<Vec<Message>, Stop> {
+    let mut elements = elements(domain)?;
+    elements.retain(is_missing);
+    let message = |element| Message::warning(must_have(element));
+    Ok(elements.iter().map(message).collect())
+}
+
+fn must_have(element: &String) -> String {
+    format!("the domain must have {element}")
+}
+
 /// A line for each thing outside the `<disk>` elements that the disks need.
 pub(super) fn requirements(domain: &Domain) -> Result<String, Stop> {
     let mut out = String::new();
     for element in elements(domain)? {
-        let _ = writeln!(out, "the domain must have {element}");
+        let _ = writeln!(out, "{}", must_have(&element));
     }
     let targets: Vec<&str> = domain.disks.iter().map(Disk::name).collect();
     let _ = writeln!(

@@ -93,6 +93,12 @@ pub(super) fn refuse_secrets_of_libvirt(domain: &Domain) -> Result<(), Stop> {
     }
 }
 
+/// The value of `-drive` for a file of UEFI; `unit` may have further keys.
+pub(crate) fn flash(unit: &str, format: &str, path: &str) -> String {
+    let path = path.replace(',', ",,");
+    format!("if=pflash,unit={unit},format={format},file={path}")
+}
+
 /// The options with the files of UEFI, as the facts name them, and how the file of the guest's variables is made.
 fn uefi(domain: &Domain, facts: &Facts) -> Option<(Vec<String>, Option<Message>)> {
     let arch = domain.architecture.unwrap_or(Architecture::X86_64);
@@ -102,11 +108,7 @@ fn uefi(domain: &Domain, facts: &Facts) -> Option<(Vec<String>, Option<Message>)
         .filter(|_| domain.firmware == Some(Firmware::Efi))?;
     let uefi = facts.uefi_of(arch.qemu_name(), &machine.0)?;
     let format = uefi.format.value()?;
-    let drive = |unit: &str, path: &str| {
-        let path = path.replace(',', ",,");
-        let drive = format!("if=pflash,unit={unit},format={format},file={path}");
-        ["-drive".to_owned(), drive]
-    };
+    let drive = |unit: &str, path: &str| ["-drive".to_owned(), flash(unit, format, path)];
     let mut options = drive("0,readonly=on", uefi.code.value()?).to_vec();
     if uefi.has_feature("requires-smm") {
         // Only its code in system management mode writes variables, as with libvirt.

@@ -1082,7 +1082,7 @@ fn the_files_of_uefi_that_a_guest_names_are_told_as_options() {
     for (loader, told) in [
         (
             "<loader type='pflash' readonly='yes'>/usr/share/CODE.fd</loader><nvram template='/usr/share/VARS.fd'>/srv/a,b_VARS.fd</nvram>",
-            "add `-drive if=pflash,unit=0,format=raw,readonly=on,file=/usr/share/CODE.fd` and `-drive if=pflash,unit=1,format=raw,file=/srv/a,,b_VARS.fd`",
+            "add `-drive if=pflash,unit=0,readonly=on,format=raw,file=/usr/share/CODE.fd` and `-drive if=pflash,unit=1,format=raw,file=/srv/a,,b_VARS.fd`",
         ),
         (
             "<loader type='pflash' readonly='yes'>/usr/share/CODE.fd</loader>",
