@@ -2,12 +2,12 @@
 
 use std::fs;
 
-use vmdisk_testing::{installed, libvirt_driver, needed};
+use vmdisk_testing::{installed, needed};
 
-use crate::Place;
 use crate::apply_changes::{
     command, run, text_of, wait_for_programs, with_virsh, without_own, write_spec,
 };
+use crate::{Place, real_libvirt};
 
 /// A guest with a system and a disk on a bus.
 fn spec(os: &str, bus: &str) -> String {
@@ -36,11 +36,9 @@ fn prepared(os: &str) -> Option<Place> {
 
 #[test]
 fn the_bus_of_a_disk_changes_on_a_real_libvirt_as_in_a_new_guest() {
-    let root = tempfile::tempdir().unwrap();
-    if needed(installed("qemu-img")).is_none() || needed(libvirt_driver(root.path())).is_none() {
+    let Some((_root, uri)) = real_libvirt() else {
         return;
-    }
-    let uri = format!("qemu:///embed?root={}", root.path().display());
+    };
     let place = Place::with(&[]);
     let images = place.path("images");
     fs::create_dir(&images).unwrap();

@@ -4,10 +4,10 @@ use std::fs;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
-use vmdisk_testing::{installed, libvirt_driver, needed};
+use vmdisk_testing::{installed, needed};
 
 use crate::apply::SYSTEM;
-use crate::{Place, finish};
+use crate::{Place, finish, real_libvirt};
 
 /// What makes the state of a case.
 pub(crate) type Preparation = fn(&Place);
@@ -488,11 +488,9 @@ pub(crate) fn without_own(xml: &str) -> Vec<String> {
 
 #[test]
 fn one_spec_and_then_another_is_the_other_one() {
-    let root = tempfile::tempdir().unwrap();
-    if needed(installed("qemu-img")).is_none() || needed(libvirt_driver(root.path())).is_none() {
+    let Some((_root, uri)) = real_libvirt() else {
         return;
-    }
-    let uri = format!("qemu:///embed?root={}", root.path().display());
+    };
     let disk = |file: &str, size: u32, rest: &str| {
         format!("- qcow2: {{path: D/{file}.qcow2, size: {size}M}}\n  target: {file}\n  {rest}\n")
     };

@@ -3,12 +3,12 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use vmdisk_testing::{installed, libvirt_driver, needed};
+use vmdisk_testing::{installed, needed};
 
-use crate::Place;
 use crate::apply_changes::{
     command, run, text_of, wait_for_programs, with_qemu_img, with_virsh, without_own, write_spec,
 };
+use crate::{Place, real_libvirt};
 
 /// What makes the state of a case.
 type Preparation = fn(&Place);
@@ -452,11 +452,9 @@ fn an_interrupted_move_loses_nothing_and_the_next_run_ends_it() {
 
 #[test]
 fn data_moves_to_a_file_and_to_a_pool_of_a_real_libvirt() {
-    let root = tempfile::tempdir().unwrap();
-    if needed(installed("qemu-img")).is_none() || needed(libvirt_driver(root.path())).is_none() {
+    let Some((_root, uri)) = real_libvirt() else {
         return;
-    }
-    let uri = format!("qemu:///embed?root={}", root.path().display());
+    };
     let place = Place::with(&[]);
     fs::create_dir(place.path("images")).unwrap();
     let virsh =

@@ -2,10 +2,8 @@
 
 use std::fs;
 
-use vmdisk_testing::{installed, libvirt_driver, needed};
-
-use crate::Place;
 use crate::apply_changes::{command, text_of, write_spec};
+use crate::{Place, real_libvirt};
 
 /// Pairs that are tried; more by the variable `VMDISK_PAIRS`.
 const PAIRS: u64 = 12;
@@ -163,13 +161,12 @@ fn disks(xml: &str, names_threads: bool) -> Vec<String> {
 
 #[test]
 fn a_spec_after_any_other_is_that_spec_or_nothing_changed() {
-    let root = tempfile::tempdir().unwrap();
-    if needed(installed("qemu-img")).is_none() || needed(libvirt_driver(root.path())).is_none() {
+    let Some((_root, uri)) = real_libvirt() else {
         return;
-    }
+    };
     let host = Host {
         place: Place::with(&[]),
-        uri: format!("qemu:///embed?root={}", root.path().display()),
+        uri,
     };
     let pairs = std::env::var("VMDISK_PAIRS");
     let pairs = pairs.ok().and_then(|it| it.parse().ok()).unwrap_or(PAIRS);

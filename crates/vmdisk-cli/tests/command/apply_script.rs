@@ -3,15 +3,13 @@
 use std::fs;
 use std::process::Command;
 
-use vmdisk_testing::{installed, libvirt_driver, needed};
-
-use crate::Place;
 use crate::apply::SYSTEM;
 use crate::apply_changes::{
     AFTER, Interruption, Preparation, command, prepared, run, size_of, text_of, with_qemu_img,
     with_virsh, without_own, write_spec,
 };
 use crate::apply_move;
+use crate::{Place, real_libvirt};
 
 const ALL: &str = "grow,add,remove,options,move";
 
@@ -217,11 +215,9 @@ fn the_script_moves_data_and_a_start_meanwhile_undoes_it() {
 
 #[test]
 fn a_real_libvirt_has_the_same_guest_after_the_script_as_after_the_run() {
-    let root = tempfile::tempdir().unwrap();
-    if needed(installed("qemu-img")).is_none() || needed(libvirt_driver(root.path())).is_none() {
+    let Some((_root, uri)) = real_libvirt() else {
         return;
-    }
-    let uri = format!("qemu:///embed?root={}", root.path().display());
+    };
     let virsh =
         |words: &[&str]| vmdisk_testing::run("virsh", &[&["--connect", &uri], words].concat());
     let guest = "version: 1\nguest: {name: web1, type: qemu, memory: 256M}\ndisks:\n";
@@ -278,11 +274,9 @@ fn a_real_libvirt_has_the_same_guest_after_the_script_as_after_the_run() {
 
 #[test]
 fn the_script_moves_data_to_a_pool_of_a_real_libvirt() {
-    let root = tempfile::tempdir().unwrap();
-    if needed(installed("qemu-img")).is_none() || needed(libvirt_driver(root.path())).is_none() {
+    let Some((_root, uri)) = real_libvirt() else {
         return;
-    }
-    let uri = format!("qemu:///embed?root={}", root.path().display());
+    };
     let place = Place::with(&[]);
     fs::create_dir(place.path("images")).unwrap();
     let apply = |image: &str| {

@@ -77,7 +77,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
-use vmdisk_testing::{copy_program, write_program};
+use vmdisk_testing::{copy_program, installed, libvirt_driver, needed, write_program};
 
 /// A disk with a finding of severity error that `--fix` mends, and no other of that severity.
 pub(crate) const UNSAFE: &str = "\
@@ -189,6 +189,15 @@ impl Place {
     pub(crate) fn run_with_input(&self, arguments: &[&str], input: &[u8]) -> Run {
         finish(self.command(arguments), input)
     }
+}
+
+/// A libvirt of its own below a directory, with its URI; none where that cannot run.
+pub(crate) fn real_libvirt() -> Option<(tempfile::TempDir, String)> {
+    let root = tempfile::tempdir().unwrap();
+    needed(installed("qemu-img"))?;
+    needed(libvirt_driver(root.path()))?;
+    let uri = format!("qemu:///embed?root={}", root.path().display());
+    Some((root, uri))
 }
 
 fn vmdisk(directory: &Path, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
