@@ -8,7 +8,7 @@ use crate::rules::Finding;
 const IN_DOUBT: &str = "format-mismatch";
 
 /// Takes back the fixes of a disk until its format is settled: discards, for example, would reach the bytes of an image
-/// that the guest takes for its disk.
+/// that the guest treats as its disk.
 pub(crate) fn take_back_fixes(findings: &mut [Finding]) {
     let in_doubt = findings.iter().filter(|it| it.rule.name == IN_DOUBT);
     let disks: BTreeSet<usize> = in_doubt.filter_map(|it| it.at.disk()).collect();
