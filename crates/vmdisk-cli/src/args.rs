@@ -584,6 +584,9 @@ pub(crate) struct AdviseArgs {
     /// Size that the guest sees, such as 100G.
     #[arg(long, value_name = "SIZE", value_parser = Bytes::parse)]
     pub(crate) size: Bytes,
+    /// Number of guests that get such a disk each.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) guests: u32,
     /// What the disk must have.
     #[arg(long, value_name = "WANT,…", value_delimiter = ',', value_parser = one_of(Want::WORDS.iter().copied(), Want::from_word))]
     pub(crate) wants: Vec<Want>,

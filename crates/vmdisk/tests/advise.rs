@@ -50,6 +50,7 @@ fn intents() -> Vec<StorageIntent> {
                 .with_wants(wants.iter().copied())
                 .with_load(DiskLoad::ALL[nth % DiskLoad::ALL.len()]);
             intent.is_scratch = nth % 3 == 2;
+            intent.guests = [1, 1, 5][nth % 3];
             intents.push(intent);
         }
     }
@@ -71,7 +72,9 @@ fn worth(intent: &StorageIntent, candidate: &StorageCandidate) -> [usize; 9] {
         let of_wish = intent.wants.iter().map(|want| candidate.mechanism(*want));
         of_wish.filter(|it| it.word() == word).count()
     };
-    let free = candidate.free.map(|free| free.0 >= intent.size.0);
+    let whole = intent.size.0 * u64::from(intent.guests);
+    let free = candidate.free.map(|free| free.0 >= whole);
+    let is_waited_for = intent.load != DiskLoad::Backup;
     [
         errors.count(),
         candidate.loss.flushed as usize,
@@ -81,7 +84,7 @@ fn worth(intent: &StorageIntent, candidate: &StorageCandidate) -> [usize; 9] {
         wishes("unknown"),
         wishes("at a price"),
         warned.count(),
-        between(candidate.is_fast),
+        between(candidate.is_fast) * usize::from(is_waited_for),
     ]
 }
 
@@ -394,6 +397,34 @@ fn the_hosts_of_a_review_have_the_answer_of_an_engineer() {
         let found = answer(&facts_of(&path), &intent);
         let found = found.as_ref().map(|(place, form)| (place.as_str(), *form));
         assert_eq!(found, expected, "{host}: {intent:?}");
+    }
+}
+
+#[test]
+fn the_number_of_guests_needs_room_and_backups_need_no_fast_medium() {
+    use DiskLoad::{Backup, Ci, Mixed};
+    let (fast, large) = (
+        Some("/var/lib/libvirt/images".to_owned()),
+        Some("/backup/vm".to_owned()),
+    );
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/advise/nvme-bfq-and-hdd.json");
+    let facts = facts_of(&path);
+    let cases = [
+        (100, 1, Mixed, false, &fast),
+        (100, 2, Mixed, false, &fast),
+        (100, 10, Mixed, false, &large),
+        (100, 50, Mixed, false, &None),
+        (100, 50, Mixed, true, &large),
+        (100, 1, Backup, false, &large),
+        (20, 10, Ci, false, &fast),
+    ];
+    for (size, guests, load, is_thin, expected) in cases {
+        let mut intent = StorageIntent::new(Bytes::gib(size)).with_load(load);
+        intent.guests = guests;
+        intent.wants.extend(is_thin.then_some(Want::Thin));
+        let place = answer(&facts, &intent).map(|(place, _)| place);
+        assert_eq!(place, *expected, "{intent:?}");
     }
 }
 

@@ -47,11 +47,11 @@ pub(super) fn write(
                 "4k-random-write-qd32",
             ],
         ),
-        DiskLoad::Sequential => (
+        DiskLoad::Sequential | DiskLoad::Backup => (
             &["steady"],
             &["1m-sequential-read-qd8", "1m-sequential-write-qd8"],
         ),
-        DiskLoad::Mixed => (
+        DiskLoad::Mixed | DiskLoad::Ci => (
             &["first-touch", "steady"],
             &[
                 "4k-random-write-qd1-sync",

@@ -44,6 +44,7 @@ pub(crate) fn run(args: &AdviseArgs, io: &mut Io<'_>, colors: Colors) -> Result<
     intent.is_scratch = args.durability == Durability::Scratch;
     intent.load = args.workload;
     intent.os = args.os;
+    intent.guests = args.guests;
     intent.places = places;
     let options = host.options(&args.host);
     if args.host.live {
@@ -55,7 +56,7 @@ pub(crate) fn run(args: &AdviseArgs, io: &mut Io<'_>, colors: Colors) -> Result<
         (None, _) if args.format == TextFormat::Json => json::write(&advice),
         (None, _) => {
             let width = io.stdout_width.filter(|_| args.output.is_none());
-            text::write(&advice, args.workload, &args.wants, width)
+            text::write(&advice, args, width)
         }
         (Some(_), None) => text::left_out(&advice),
         (Some(AdviseForm::Spec), Some(best)) => whole_disk::comment(best) + &best.spec.to_yaml(),

@@ -9,19 +9,24 @@ use vmdisk::facts::Quantity;
 use vmdisk::{Diagnostic, Severity};
 
 use super::whole_disk;
+use crate::args::AdviseArgs;
 use crate::sanitize::line;
 use crate::table::table;
 
 /// The advice as text.
 pub(super) fn write(
     advice: &StorageAdvice,
-    load: DiskLoad,
-    wants: &[Want],
+    AdviseArgs {
+        workload: load,
+        wants,
+        guests,
+        ..
+    }: &AdviseArgs,
     width: Option<usize>,
 ) -> String {
     let mut out = compared(advice);
     match advice.fitting.first() {
-        Some(best) => recommended(&mut out, best, &advice.reasons[0], wants),
+        Some(best) => recommended(&mut out, best, &advice.reasons[0], wants, *guests),
         None => out.push_str("nothing fits\n"),
     }
     let second = advice.reasons.get(1).map(|why| (1, why));
@@ -41,11 +46,12 @@ pub(super) fn write(
     if !advice.alternatives.is_empty() {
         out.push_str("\nif more is asked:\n");
     }
-    for Alternative {
-        asked, best, why, ..
-    } in &advice.alternatives
-    {
-        let why = line(why);
+    let is_same =
+        |one: &Alternative, next: &Alternative| (&one.best, &one.why) == (&next.best, &next.why);
+    for same in advice.alternatives.chunk_by(is_same) {
+        let Alternative { best, why, .. } = &same[0];
+        let asked: Vec<&str> = same.iter().map(|it| it.asked.as_str()).collect();
+        let (asked, why) = (asked.join(" or "), line(why));
         let _ = match best {
             Some((place, form)) => writeln!(out, "  {asked}: {form} in {}: {why}", line(place)),
             None => writeln!(out, "  {asked}: nothing fits: {why}"),
@@ -53,7 +59,7 @@ pub(super) fn write(
     }
     if !advice.fitting.is_empty() {
         out.push('\n');
-        compare(&mut out, &advice.fitting, load, width);
+        compare(&mut out, &advice.fitting, *load, width);
     }
     out + &left_out(advice)
 }
@@ -76,7 +82,7 @@ fn compared(advice: &StorageAdvice) -> String {
     format!("compared: {}{more}\n", first.join(", "))
 }
 
-fn recommended(out: &mut String, best: &StorageCandidate, why: &str, wants: &[Want]) {
+fn recommended(out: &mut String, best: &StorageCandidate, why: &str, wants: &[Want], guests: u32) {
     let (form, place, kind) = (best.form, line(&best.place), line(&best.kind));
     let mut wanted = best.gives.iter().filter(|(want, _)| wants.contains(want));
     let is_unknown = wanted.any(|(_, it)| matches!(it, Mechanism::Unknown(_)));
@@ -103,9 +109,10 @@ fn recommended(out: &mut String, best: &StorageCandidate, why: &str, wants: &[Wa
         ),
         (None, None) => "the free space is not known".to_owned(),
     };
+    let each = if guests > 1 { " each" } else { "" };
     let _ = writeln!(
         out,
-        "  space: {} when it is made; {free}",
+        "  space: {}{each} when it is made; {free}",
         best.taken.rounded()
     );
     match best.is_removable {
@@ -146,8 +153,8 @@ fn compare(
 ) {
     let quantity = match load {
         DiskLoad::Database => Quantity::Flush,
-        DiskLoad::Sequential => Quantity::SequentialWrite,
-        DiskLoad::Mixed => Quantity::ParallelWrite,
+        DiskLoad::Sequential | DiskLoad::Backup => Quantity::SequentialWrite,
+        DiskLoad::Mixed | DiskLoad::Ci => Quantity::ParallelWrite,
         DiskLoad::Boot => Quantity::RandomRead,
     };
     // The figure of the load, or another one.

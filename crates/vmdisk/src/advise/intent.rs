@@ -37,6 +37,10 @@ vmdisk_source::words! {
         Mixed = "mixed",
         /// A system that is read at start, and written little.
         Boot = "boot",
+        /// Copies of other data: large, written in order, and seldom read.
+        Backup = "backup",
+        /// Systems that are made from one image, and thrown away.
+        Ci = "ci",
     }
 }
 
@@ -80,6 +84,8 @@ pub struct StorageIntent {
     pub name: String,
     /// Size that the guest sees.
     pub size: Bytes,
+    /// The number of guests that get such a disk each.
+    pub guests: u32,
     /// What the disk must have.
     pub wants: BTreeSet<Want>,
     /// True if the data may be lost when the host stops.
@@ -101,6 +107,7 @@ impl StorageIntent {
         Self {
             name: "disk".to_owned(),
             size,
+            guests: 1,
             wants: BTreeSet::new(),
             is_scratch: false,
             load: DiskLoad::Mixed,
@@ -115,6 +122,11 @@ impl StorageIntent {
     pub fn with_wants(mut self, wants: impl IntoIterator<Item = Want>) -> Self {
         self.wants.extend(wants);
         self
+    }
+
+    /// The bytes of all guests' disks, each of which takes so many.
+    pub(super) fn of_all(&self, bytes: Bytes) -> Bytes {
+        Bytes(bytes.0.saturating_mul(self.guests.max(1).into()))
     }
 
     /// For a load.

@@ -186,6 +186,7 @@ fn no_room(intent: &StorageIntent, candidate: &StorageCandidate) -> Option<Strin
         true => candidate.taken,
         false => candidate.taken.max(intent.size),
     };
+    let needed = intent.of_all(needed);
     let needs = format!("it needs {}", needed.rounded());
     match (candidate.free, candidate.most_free) {
         (Some(free), _) if free < needed => {
@@ -227,6 +228,7 @@ fn rank(intent: &StorageIntent, candidate: &StorageCandidate) -> Rank {
     };
     let safe = |rank: u64| if intent.is_scratch { 0 } else { rank };
     let free = candidate.free.map(|free| free.0);
+    let whole = intent.of_all(intent.size).0;
     [
         found(&|it| it.severity == Severity::Error),
         safe(match candidate.loss.flushed {
@@ -237,7 +239,7 @@ fn rank(intent: &StorageIntent, candidate: &StorageCandidate) -> Rank {
         safe(candidate.redundancy.redundancy as u64),
         safe(unknown_between(candidate.is_removable.map(|it| !it))),
         match free {
-            Some(free) if free >= intent.size.0 => 0,
+            Some(free) if free >= whole => 0,
             None => 1,
             // Of places that a thin disk can outgrow, the one that lasts longest.
             Some(free) => u64::MAX - free,
@@ -246,12 +248,14 @@ fn rank(intent: &StorageIntent, candidate: &StorageCandidate) -> Rank {
         wanted(|it| matches!(it, Mechanism::AtPrice(_))),
         lasting(Severity::Warning),
         match (candidate.is_memory, candidate.is_fast) {
+            // The fast medium is for those who wait for it.
+            _ if intent.load == DiskLoad::Backup => 0,
             (true, _) => 0,
             (false, Some(true)) if candidate.is_nvme => 1,
             (false, is_fast) => 2 + unknown_between(is_fast),
         },
         match free.map(|free| free.saturating_sub(candidate.reserve.0)) {
-            Some(left) if left < intent.size.0 => u64::MAX - left,
+            Some(left) if left < whole => u64::MAX - left,
             _ => 0,
         },
         lasting(Severity::Advice),
@@ -262,7 +266,7 @@ fn rank(intent: &StorageIntent, candidate: &StorageCandidate) -> Rank {
     ]
 }
 
-/// The place of each form in the order for a database or a sequential load, for a mixed load and for a boot disk: small
+/// The place of each form in the order for a database or a sequential load, for a mixed load or backups, and for systems: small
 /// fits well. Allocated storage has no cost at the first write, a raw file no tables, and a sparse file takes no space
 /// that a guest may never need.
 const PLACES: [(StorageForm, [u64; 3]); 13] = [
@@ -284,8 +288,8 @@ const PLACES: [(StorageForm, [u64; 3]); 13] = [
 fn place_of(form: StorageForm, load: DiskLoad) -> u64 {
     let nth = match load {
         DiskLoad::Database | DiskLoad::Sequential => 0,
-        DiskLoad::Mixed => 1,
-        DiskLoad::Boot => 2,
+        DiskLoad::Mixed | DiskLoad::Backup => 1,
+        DiskLoad::Boot | DiskLoad::Ci => 2,
     };
     let row = PLACES.iter().find(|(of, _)| *of == form);
     row.map_or(PLACES.len() as u64, |(_, places)| places[nth])
@@ -349,7 +353,7 @@ fn alternative(
 ) -> Option<Alternative> {
     let (best_now, _) = now.first()?;
     let ranked = ranked(other, candidates);
-    let Some((best, _)) = ranked.first() else {
+    let Some((best, rank)) = ranked.first() else {
         let want = want?;
         let of_now = candidates[*best_now].mechanism(want);
         let has_it = |it: &&StorageCandidate| !matches!(it.mechanism(want), Mechanism::Missing(_));
@@ -368,7 +372,12 @@ fn alternative(
     let candidate = &candidates[*best];
     let mut why = match want {
         Some(want) => candidate.mechanism(want).text().to_owned(),
-        None => FORM_FITS.to_owned(),
+        None => {
+            let of_now = ranked.iter().find(|(nth, _)| nth == best_now);
+            of_now
+                .map_or(FORM_FITS, |(_, of_now)| decisive(rank, of_now))
+                .to_owned()
+        }
     };
     let is_error = |finding: &&Diagnostic| finding.severity == Severity::Error;
     if let Some(error) = candidate.findings.iter().find(is_error) {

@@ -13,7 +13,7 @@ use vmdisk_facts::{Fact, Filesystem, FsKind, HostIndex, Mount};
 use vmdisk_model::{Preallocation, Qcow2Preallocation};
 use vmdisk_plan::{BackendSpec, DeviceSpec, LvmSpec, LvmThinSpec, Qcow2Spec, RawSpec, ZvolSpec};
 
-use super::intent::{StorageForm, StorageIntent, Want};
+use super::intent::{DiskLoad, StorageForm, StorageIntent, Want};
 
 /// Places that are planned; the rest is named with the reason.
 const MAX_PLACES: usize = 12;
@@ -503,6 +503,7 @@ impl<'i, 'h, 'a> Search<'i, 'h, 'a> {
         let has = vmdisk_model::Bytes(size).rounded();
         let is_large = size / 2 > asked && !self.intent.wants.contains(&Want::Migration);
         match self.intent.places.is_empty() {
+            _ if self.intent.guests > 1 => Some("it is the disk of one guest".to_owned()),
             _ if size < asked => Some(format!("it has {has}")),
             true if is_large => Some(format!("it has {has}, more than twice as much as asked")),
             _ => None,
@@ -597,14 +598,15 @@ impl StoragePlace<'_> {
     /// The order in which places are planned, as far as it is known without a plan.
     fn order(&self, intent: &StorageIntent) -> impl Ord + use<'_> {
         let has_room = self.free.or(self.most_free);
-        let has_room = has_room.is_none_or(|free| free >= intent.size.0);
+        let has_room = has_room.is_none_or(|free| free >= intent.of_all(intent.size).0);
+        let is_waited_for = intent.load != DiskLoad::Backup;
         (
             !has_room,
             (!intent.is_scratch).then_some((
                 self.redundancy.redundancy,
                 unknown_between(self.is_removable.map(|it| !it)),
             )),
-            unknown_between(self.is_fast),
+            is_waited_for.then(|| unknown_between(self.is_fast)),
             self.is_mount_point,
             Reverse(self.free),
             self.name.as_str(),
