@@ -58,6 +58,61 @@ impl Allowance {
         })
     }
 
+    /// The allowances in comments of a script, which begin with `#`. A comment on a line of its own covers the lines after it,
+    /// up to an empty one; after something, it covers what is before it on its line.
+    ///
+    /// ```
+    /// use vmdisk_source::Allowance;
+    ///
+    /// let text = "# vmdisk: allow(cache-unsafe) scratch data\nqemu-system-x86_64 \\\n  -hda a\n\nreboot\n";
+    /// let [allowance] = Allowance::in_lines(text).try_into().expect("it is for vmdisk");
+    /// assert_eq!(allowance.covers.slice(text), Some("qemu-system-x86_64 \\\n  -hda a\n"));
+    /// ```
+    pub fn in_lines(text: &str) -> Vec<Self> {
+        let mut found: Vec<Self> = Vec::new();
+        // The number of those that lines after them belong to.
+        let mut growing = 0;
+        let end_all = |found: &mut [Self], growing: &mut usize, end: usize| {
+            let first = found.len() - std::mem::take(growing);
+            let alone = found[first..]
+                .iter_mut()
+                .filter(|it| it.covers.start > it.span.end);
+            alone.for_each(|it| it.covers.end = end);
+        };
+        let mut start = 0;
+        for line in text.split_inclusive('\n') {
+            let end = start + line.len();
+            if line.trim().is_empty() {
+                end_all(&mut found, &mut growing, start);
+            }
+            if let Some(mut allowance) = Self::in_line(text, Span::new(start, end)) {
+                let before = Span::new(start, allowance.span.start);
+                allowance.covers = match before.slice(text).is_none_or(|it| it.trim().is_empty()) {
+                    _ if allowance.rules.is_empty() => allowance.span,
+                    true => Span::empty(end),
+                    false => before,
+                };
+                found.push(allowance);
+                growing += 1;
+            }
+            start = end;
+        }
+        end_all(&mut found, &mut growing, text.len());
+        found
+    }
+
+    /// The allowance in the comment at the end of a line.
+    fn in_line(text: &str, line: Span) -> Option<Self> {
+        let written = line.slice(text)?;
+        let mut starts = written.match_indices('#').map(|(at, _)| at);
+        starts.find_map(|at| {
+            let is_word = at > 0 && !written[..at].ends_with(char::is_whitespace);
+            let comment = Span::new(line.start + at, line.start + written.trim_end().len());
+            let inside = Span::new(comment.start + 1, comment.end);
+            Self::in_comment(text, comment, inside).filter(|_| !is_word)
+        })
+    }
+
     /// Names of rules between commas or blanks, each with its place; `list` is a part of `text`.
     pub fn rules_in(text: &str, list: &str) -> Vec<(String, Span)> {
         list.split(|c: char| c == ',' || c.is_whitespace())

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use vmdisk_qemu::CommandLineForm;
 use vmdisk_source::{Edit, Span, apply_edits};
 
 use crate::fix::ReadAgain;
@@ -35,7 +36,7 @@ enum Scope {
 /// Writes a comment with `reason` for each finding that the options ask for, at the narrowest place that covers it, and
 /// changes nothing else. The text is read again with `read_again`; a comment that does not have its effect is not kept.
 ///
-/// A command line and a spec in JSON have no comments, and their findings remain. So do findings about allowances
+/// A recording and a spec in JSON have no comments, and their findings remain. So do findings about allowances
 /// themselves.
 ///
 /// ```
@@ -195,8 +196,29 @@ fn places(document: &Document, scope: Scope, spans: &[Span]) -> Vec<Option<usize
             };
             spans.iter().map(place).collect()
         }
+        // A comment cannot be among the lines of one command: it is before the lines without an empty one between them.
+        Source::QemuCommandLine(line) if scope == Scope::Nearest => {
+            let has_comments = line.form != CommandLineForm::Json;
+            let starts = paragraphs(text);
+            let before = |place: usize| starts[..starts.partition_point(|it| *it <= place)].last();
+            let place = |span: &Span| before(span.start).copied().filter(|_| has_comments);
+            spans.iter().map(place).collect()
+        }
         Source::Spec(_) | Source::QemuCommandLine(_) => vec![None; spans.len()],
     }
+}
+
+/// The starts of what empty lines separate, after the line that names the interpreter.
+fn paragraphs(text: &str) -> Vec<usize> {
+    let mut found = vec![0];
+    let mut end = 0;
+    for line in text.split_inclusive('\n') {
+        end += line.len();
+        if line.trim().is_empty() || end == line.len() && line.starts_with("#!") {
+            found.push(end);
+        }
+    }
+    found
 }
 
 /// The insertion of a comment.
@@ -209,7 +231,7 @@ fn edit(document: &Document, scope: Scope, at: usize, rules: &[&str], reason: &s
     let before = &text[line..at];
     let inserted = match &document.source {
         Source::Spec(_) if scope == Scope::Line => format!(" # {words}"),
-        Source::Spec(_) => {
+        Source::Spec(_) | Source::QemuCommandLine(_) => {
             let key = text[at..].trim_start_matches([' ', '\t']);
             let indent = &text[at..text.len() - key.len()];
             format!("{indent}# {words}{end}")

@@ -134,10 +134,10 @@ pub(crate) fn complaints_about_allowances(
                 allowance.span,
                 "the allowance has no reason".to_owned(),
                 match &document.source {
-                    Source::Spec(_) => {
+                    Source::Spec(_) | Source::QemuCommandLine(_) => {
                         "write the reason after the closing parenthesis: # vmdisk: allow(rule) because …"
                     }
-                    Source::LibvirtXml(_) | Source::QemuCommandLine(_) => {
+                    Source::LibvirtXml(_) => {
                         "write the reason after the closing parenthesis: <!-- vmdisk: allow(rule) because … -->"
                     }
                 },

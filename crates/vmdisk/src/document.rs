@@ -7,17 +7,17 @@ use std::sync::{Arc, OnceLock};
 use vmdisk_facts::{Facts, Target};
 use vmdisk_fields::{Label, OpenVersions, Phrase, Speller, disk, noun};
 use vmdisk_libvirt::{RootKind, Unmodeled, XmlSpeller, write_domain};
-use vmdisk_model::{BackendSource, ControllerField, DiskField, Domain, FieldPath};
+use vmdisk_model::{BackendSource, ControllerField, DiskField, Domain, FieldPath, ImageField};
 use vmdisk_plan::{PlannedSpec, SpecDocument, SpecSpeller, is_spec};
-use vmdisk_qemu::{CommandLineSpeller, Folder};
+use vmdisk_qemu::{CommandLineForm, CommandLineSpeller, Folder};
 use vmdisk_source::template::{Syntax, Template};
 use vmdisk_source::{
     Allowance, Edit, LineIndex, SourceMap, Span, VersionedSyntax, WordKind, has_expansion,
 };
 
 use crate::paths::resolve_paths_of;
-use crate::rules::Text;
-use crate::{Host, ReadFailure, ReadFailureKind, TextPlace, placeholders};
+use crate::rules::{Missing, NotChecked, Text};
+use crate::{Host, LintOptions, ReadFailure, ReadFailureKind, TextPlace, placeholders};
 
 /// A text that was read: the model, and where each part of it is written.
 #[derive(Clone, Debug)]
@@ -38,6 +38,8 @@ pub struct Document {
     pub(crate) template: Option<Box<Template>>,
     /// Fields with a placeholder of the template.
     open_fields: BTreeSet<FieldPath>,
+    /// The allowances of a script.
+    allowances: Arc<[Allowance]>,
 }
 
 /// A file that a command line names with `-readconfig`, and that was read with it.
@@ -214,14 +216,22 @@ fn read_command_line(
 ) -> Result<Document, ReadFailure> {
     let spans: Vec<Span> = files.iter().map(|part| part.span).collect();
     let mut starts: Vec<Document> = Vec::new();
+    let allowances: Arc<[Allowance]> = match text[..length].contains("vmdisk:") {
+        true => Allowance::in_lines(&text[..length]).into(),
+        false => Arc::default(),
+    };
     let text: Arc<str> = text.into();
     for mut document in vmdisk_qemu::read_all(&text, length, &spans, values)? {
         if let Folder::Known(folder) = &document.start.folder {
             let disks = document.domain.disks.iter_mut();
             disks.for_each(|disk| resolve_paths_of(disk, Path::new(folder), &mut Vec::new()));
         }
+        let has_comments = document.form != CommandLineForm::Json;
         let source = Source::QemuCommandLine(Box::new(document));
         let mut start = Document::new(Arc::clone(&text), source);
+        if has_comments {
+            start.allowances = Arc::clone(&allowances);
+        }
         start.config_files.clone_from(&files);
         if let Some(first) = starts.first() {
             start.lines = Arc::clone(&first.lines);
@@ -408,6 +418,7 @@ impl Document {
             has_expansion: Arc::default(),
             template: None,
             open_fields: BTreeSet::new(),
+            allowances: Arc::default(),
         }
     }
 
@@ -490,6 +501,34 @@ impl Document {
         (self.text, self.lines)
     }
 
+    /// What was not checked for want of facts about an image whose path is filled in later: no facts can have it.
+    pub(crate) fn missed_by_paths<'n>(
+        &self,
+        options: &LintOptions,
+        not_checked: &'n mut [NotChecked],
+    ) -> impl Iterator<Item = &'n mut NotChecked> {
+        let is_open = |at: FieldPath| match &self.source {
+            Source::QemuCommandLine(line) => {
+                let mut holes = line.holes_in(self.nearest_place(at).span);
+                holes.next().is_some()
+            }
+            Source::LibvirtXml(_) | Source::Spec(_) => {
+                self.template.is_some() && self.open_fields.contains(&at)
+            }
+        };
+        let places = (0..self.domain().disks.len()).filter(|disk| {
+            let images = self.domain().disks[*disk].backend.image();
+            let images = images.map_or(0, |image| image.chain().count());
+            (0..images).any(|depth| is_open(FieldPath::Image(*disk, depth, ImageField::Path)))
+        });
+        let disks: BTreeSet<usize> = places.collect();
+        let has_facts = options.facts().is_some();
+        not_checked.iter_mut().filter(move |one| {
+            let is_of_path = one.at.disk().is_some_and(|it| disks.contains(&it));
+            has_facts && is_of_path && one.missing.why == Missing::NOT_COLLECTED
+        })
+    }
+
     /// What kind of XML document it is; `None` for a command line and a spec.
     pub fn root(&self) -> Option<RootKind> {
         match &self.source {
@@ -512,11 +551,11 @@ impl Document {
         }
     }
 
-    /// Places where findings are allowed; command lines have none.
+    /// Places where findings are allowed.
     pub(crate) fn allowances(&self) -> &[Allowance] {
         match &self.source {
             Source::LibvirtXml(document) => &document.allowances,
-            Source::QemuCommandLine(_) => &[],
+            Source::QemuCommandLine(_) => &self.allowances,
             Source::Spec(document) => &document.spec.allowances,
         }
     }

@@ -7,7 +7,7 @@ use vmdisk_qemu::CommandLineForm;
 use vmdisk_source::Span;
 
 use crate::rules::{Missing, NotChecked};
-use crate::{Diagnostic, Document, LintReport, Source};
+use crate::{Diagnostic, Document, LintOptions, LintReport, Source};
 
 impl Document {
     /// This document, and those of the further starts of QEMU in its text.
@@ -126,10 +126,13 @@ impl Document {
     }
 
     /// Names the variables of what was not checked, and adds the unknown words, whose disks were not.
-    pub(crate) fn name_variables(&self, not_checked: &mut Vec<NotChecked>) {
+    pub(crate) fn name_variables(&self, options: &LintOptions, not_checked: &mut Vec<NotChecked>) {
         let Source::QemuCommandLine(source) = &self.source else {
             return;
         };
+        for missed in self.missed_by_paths(options, not_checked) {
+            missed.missing = Missing::new("the path of the image", Missing::OPEN_VALUE);
+        }
         for missed in not_checked.iter_mut() {
             if missed.missing.why != Missing::OPEN_VALUE {
                 continue;
@@ -278,9 +281,14 @@ pub(crate) fn merged(
         }
     }
     let order = |diagnostic: &Diagnostic| (diagnostic.place.span, diagnostic.rule.name);
+    // What one start does not need, another one may.
+    let is_needed = |one: &SharedFinding| {
+        one.first.rule.name == "allowance-unused" && one.starts.len() < starts.all.len()
+    };
     all.diagnostics = shared
         .all
         .into_iter()
+        .filter(|one| !is_needed(one))
         .map(|one| one.told(&starts))
         .collect();
     all.allowed = allowed.all.into_iter().map(|one| one.first).collect();

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use vmdisk_model::{FieldPath, ImageField};
+use vmdisk_model::FieldPath;
 use vmdisk_source::template::Template;
 use vmdisk_source::{Edit, Span};
 
@@ -263,7 +263,9 @@ impl Tryout<'_> {
             let span = document.nearest_place(one.at).span;
             one.missing = missing(placeholder_in(template, span).unwrap_or_default());
         }
-        missed_by_paths(document, self.options, &mut report.not_checked);
+        for one in document.missed_by_paths(self.options, &mut report.not_checked) {
+            one.missing = missing("");
+        }
         let first: BTreeSet<(&str, usize)> = report.diagnostics.iter().map(key_of).collect();
         let left_out = self.template.left_out(chosen);
         for plan in self.plans(document, chosen) {
@@ -430,23 +432,6 @@ impl Tryout<'_> {
             document: Document::new(text, source),
             cause,
         })
-    }
-}
-
-/// Of a disk whose path has a placeholder, no facts can be collected.
-fn missed_by_paths(document: &Document, options: &LintOptions, not_checked: &mut [NotChecked]) {
-    let open = document.open_fields().into_iter().flatten();
-    let is_path = |at: &&FieldPath| matches!(at, FieldPath::Image(_, _, ImageField::Path));
-    let disks: BTreeSet<usize> = open.filter(is_path).filter_map(|at| at.disk()).collect();
-    if disks.is_empty() || options.facts().is_none() {
-        return;
-    }
-    let is_of_path = |one: &&mut NotChecked| {
-        one.missing.why == Missing::NOT_COLLECTED
-            && one.at.disk().is_some_and(|it| disks.contains(&it))
-    };
-    for one in not_checked.iter_mut().filter(is_of_path) {
-        one.missing = missing("");
     }
 }
 

@@ -199,7 +199,7 @@ impl Summary {
         } = self.counts;
         let left = errors + warnings + advice + pedantic;
         let findings = count(left, "finding", "findings");
-        let why = "command lines and JSON have no comments, and no other comment would allow just what is found";
+        let why = "JSON has no comments, and no comment elsewhere would allow just what is found";
         (left > 0).then(|| format!("no comment was written for {findings}: {why}\n"))
     }
 

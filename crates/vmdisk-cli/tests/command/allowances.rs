@@ -49,14 +49,60 @@ fn only_selected_findings_are_allowed_and_standard_output_has_the_text_of_standa
 }
 
 #[test]
-fn a_command_line_has_no_comments_and_keeps_its_findings() {
-    let line = "qemu-system-x86_64 -drive file=/a.qcow2,format=qcow2,cache=unsafe";
-    let place = Place::with(&[("a.args", line)]);
-    let run = place.run(&["lint", "a.args", "--add-allowances", "x"]);
+fn json_has_no_comments_and_keeps_its_findings() {
+    let line = r#"["qemu-system-x86_64", "-drive", "file=/a.qcow2,format=qcow2,cache=unsafe"]"#;
+    let place = Place::with(&[("a.json", line)]);
+    let run = place.run(&["lint", "a.json", "--add-allowances", "x"]);
     assert_eq!(run.code, 1, "{run:?}");
-    assert_eq!(place.read("a.args"), line);
-    let why = "no comment was written for 2 findings: command lines and JSON have no comments";
+    assert_eq!(place.read("a.json"), line);
+    let why = "no comment was written for 2 findings: JSON has no comments";
     assert!(run.stderr.contains(why), "{run:?}");
+}
+
+#[test]
+fn a_comment_of_a_script_covers_the_lines_up_to_an_empty_one() {
+    let script = "#!/bin/sh\nrun() {\n  qemu-system-x86_64 -m 1G \\\n    -drive file=/a.img,format=raw,if=virtio,cache=unsafe \"$@\"\n}\n\
+                  run -S\n\nqemu-system-x86_64 -drive file=/b.img,format=raw,if=virtio,cache=unsafe\n";
+    let select = ["lint", "a.sh", "--select", "cache-unsafe,clarity"];
+    let place = Place::with(&[("a.sh", script)]);
+    assert_eq!(place.run(&select).code, 1);
+    let run = place.run(&[&select[..], &["--add-allowances", "scratch"]].concat());
+    assert_eq!(run.code, 0, "{run:?}");
+    let comment = "# vmdisk: allow(cache-unsafe) scratch\n";
+    let expected = script.replace("sh\nrun", &format!("sh\n{comment}run"));
+    let expected = expected.replace("\n\nqemu", &format!("\n\n{comment}qemu"));
+    assert_eq!(place.read("a.sh"), expected);
+    // Each start needs its own one, and none of both.
+    for (text, says) in [
+        (expected.replacen(comment, "", 1), "cache-unsafe"),
+        (
+            expected.replacen(" scratch", "", 1),
+            "allowance-without-reason",
+        ),
+        (expected.replace("unsafe \"", "none \""), "allowance-unused"),
+        (
+            expected.replace("(cache-unsafe)", "(cache-unsave)"),
+            "allowance-unknown-rule",
+        ),
+    ] {
+        place.write("a.sh", text.as_bytes());
+        let run = place.run(&["lint", "a.sh"]);
+        assert!(run.stdout.contains(says), "{text}: {run:?}");
+    }
+}
+
+#[test]
+fn a_comment_at_the_end_of_a_line_covers_it() {
+    let line = "qemu-system-x86_64 -drive file=/a.img,format=raw,if=virtio,cache=unsafe";
+    for (text, code) in [
+        (format!("{line} # vmdisk: allow(cache-unsafe) x\n"), 0),
+        (format!("{line}\ntrue # vmdisk: allow(cache-unsafe) x\n"), 1),
+        (format!("{line} '#vmdisk: allow(cache-unsafe) x'\n"), 1),
+    ] {
+        let place = Place::with(&[("a.sh", &text)]);
+        let run = place.run(&["lint", "a.sh", "--select", "cache-unsafe"]);
+        assert_eq!(run.code, code, "{text}: {run:?}");
+    }
 }
 
 #[test]

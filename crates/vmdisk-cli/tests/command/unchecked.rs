@@ -114,6 +114,29 @@ fn what_a_template_leaves_open_is_counted_apart() {
 }
 
 #[test]
+fn no_facts_have_what_a_variable_of_a_script_leaves_open() {
+    let script = "qemu-system-x86_64 -M q35 -drive file=\"$IMG\",format=raw,if=virtio,cache=none\n";
+    let facts = "schema_version: '1.0'\nhost: {kvm_usable: true}\n";
+    let place = Place::with(&[("a.sh", script), ("facts.yaml", facts)]);
+    let with_facts = [
+        "lint",
+        "a.sh",
+        "--facts",
+        "facts.yaml",
+        "--fail-on-unchecked=with-facts",
+        "-v",
+    ];
+    let ignored = ["--ignore", "tcg-instead-of-kvm"];
+    let run = place.run(&[&with_facts[..], &ignored].concat());
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.stderr.contains("the value of `$IMG`"), "{run:?}");
+    assert!(!run.stderr.contains("no facts about"), "{run:?}");
+    place.write("a.sh", script.replace("$IMG", "/srv/a.img").as_bytes());
+    let run = place.run(&[&with_facts[..], &ignored].concat());
+    assert_eq!(run.code, 1, "{run:?}");
+}
+
+#[test]
 fn an_unknown_image_is_listed_once_with_the_command_that_collects_its_facts() {
     let place = place();
     let run = place.run(&["lint", "d", "--facts", "other.yaml", "-v"]);

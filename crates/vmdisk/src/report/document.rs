@@ -232,9 +232,15 @@ impl UncheckedRules {
         self.reasons.iter().any(|why| *why != Missing::NOT_QEMU)
     }
 
-    /// True if an input of a rule is missing that facts can have: none has what fills in a template, or other guests.
+    /// True if an input of a rule is missing that facts can have: none has what fills in a template or a variable, or other
+    /// guests.
     pub fn lack_facts(&self) -> bool {
-        let other = [Missing::NOT_QEMU, Missing::PLACEHOLDER, Missing::NO_OTHERS];
+        let other = [
+            Missing::NOT_QEMU,
+            Missing::PLACEHOLDER,
+            Missing::OPEN_VALUE,
+            Missing::NO_OTHERS,
+        ];
         self.reasons.iter().any(|why| !other.contains(&&**why))
     }
 }
