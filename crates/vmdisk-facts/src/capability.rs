@@ -240,6 +240,8 @@ capabilities! {
     NvmeNamespaceDevice = "nvme-ns", Qemu (5, 2, 0), Probe::QomType("nvme-ns"), "tried on 5.2 and later";
     /// Hot-plugging of nvme namespaces.
     NvmeNamespaceHotplug = "nvme-ns-hotplug", Qemu (11, 1, 0), Probe::Trial, "tried: refused by 5.2, 7.2 and 10.0, accepted by 11.1; the versions in between were not tried";
+    /// QEMU refuses serial numbers of SCSI disks that it cut before.
+    ScsiSerialChecked = "scsi-serial-checked", Qemu (9, 1, 0), Probe::Trial, "QEMU commit 75997e182b69 (9.1); tried: 5.2 and 7.2 cut it, 10.0 and 11.1 refuse it";
     /// QEMU refuses serial numbers of NVMe disks of more than 20 bytes; earlier versions cut them.
     NvmeSerialChecked = "nvme-serial-checked", Qemu (11, 1, 0) without (10, 0, 0), Probe::Trial, "tried: 5.2, 7.2 and 10.0 cut it, 11.1 refuses it";
     /// QEMU refuses NVMe transfers that do not fit into one request to the host.
@@ -250,25 +252,25 @@ capabilities! {
     ScsiDpofua = "scsi-dpofua", Qemu (1, 0, 0), property("scsi-hd", "dpofua"), "QEMU hw/core/machine.c hw_compat_10_0";
 
     /// RBD images, if they were built in.
-    Rbd = "rbd", Qemu (2, 9, 0), Probe::BlockDriver("rbd"), "QEMU QAPI docs";
+    Rbd = "rbd", Qemu (0, 14, 0), Probe::BlockDriver("rbd"), "QEMU block/rbd.c (0.14); blockdev-add since 2.9";
     /// RBD images with an encryption layer of librbd.
     RbdEncryption = "rbd-encryption", Qemu (6, 1, 0), Probe::QmpSchema("blockdev-add/arg-type/+rbd/encrypt"), "QEMU QAPI docs";
     /// RBD encryption with the LUKS version of the image.
     RbdLuksAny = "rbd-luks-any", Qemu (8, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/+rbd/encrypt/+luks-any"), "QEMU QAPI docs";
     /// iSCSI with QEMU's own initiator, if it was built in.
-    Iscsi = "iscsi", Qemu (2, 9, 0), Probe::BlockDriver("iscsi"), "QEMU QAPI docs";
+    Iscsi = "iscsi", Qemu (1, 0, 0), Probe::BlockDriver("iscsi"), "QEMU block/iscsi.c (1.0); blockdev-add since 2.9";
     /// NFS with QEMU's own client, if it was built in.
-    Nfs = "nfs", Qemu (2, 9, 0), Probe::BlockDriver("nfs"), "QEMU QAPI docs";
+    Nfs = "nfs", Qemu (2, 0, 0), Probe::BlockDriver("nfs"), "QEMU block/nfs.c (2.0); blockdev-add since 2.9";
     /// Images over SSH, if it was built in.
-    Ssh = "ssh", Qemu (2, 9, 0), Probe::BlockDriver("ssh"), "QEMU QAPI docs";
+    Ssh = "ssh", Qemu (1, 5, 0), Probe::BlockDriver("ssh"), "QEMU block/ssh.c (1.5); blockdev-add since 2.9";
     /// Images over HTTP and HTTPS, if they were built in.
-    Https = "https", Qemu (2, 9, 0), Probe::BlockDriver("https"), "QEMU QAPI docs";
+    Https = "https", Qemu (0, 11, 0), Probe::BlockDriver("https"), "QEMU block/curl.c (0.11); blockdev-add since 2.9";
     /// HTTP ranges, even if the server does not announce them.
     HttpForceRange = "http-force-range", Qemu (11, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/+https/force-range"), "QEMU QAPI docs";
     /// nbd `tls-hostname`.
     NbdTlsHostname = "nbd-tls-hostname", Qemu (7, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/+nbd/tls-hostname"), "QEMU QAPI docs";
     /// Images on FTP servers, if it was built in.
-    Ftp = "ftp", Qemu (2, 9, 0), Probe::BlockDriver("ftp"), "QEMU QAPI docs";
+    Ftp = "ftp", Qemu (0, 11, 0), Probe::BlockDriver("ftp"), "QEMU block/curl.c (0.11); blockdev-add since 2.9";
     /// The TFTP driver.
     Tftp = "tftp", Qemu (1, 6, 0) until (2, 8, 0), Probe::QmpSchema("blockdev-add/arg-type/+tftp"), "QEMU qapi/block-core.json, BlockDeviceInfo: dropped in 2.8";
     /// The sheepdog driver.

@@ -211,6 +211,11 @@ impl<'a> Notes<'a> {
         }
     }
 
+    /// Notes a field whose value the text does not decide.
+    pub(crate) fn leave_open(&mut self, at: FieldPath) {
+        self.open.insert(at);
+    }
+
     /// Records an option as the span of a field.
     pub(crate) fn record_option(&mut self, at: FieldPath, option: usize) {
         let span = self.options[option].span;

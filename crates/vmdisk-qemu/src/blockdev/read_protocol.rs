@@ -32,14 +32,6 @@ fn driver_of_name(name: &str) -> Option<(&'static str, &str)> {
         .map(|known| (*known, name))
 }
 
-/// The driver of a plain path: QEMU examines the file, but here only the path is known.
-fn driver_of_path(path: &str) -> &'static str {
-    let is_device = path.starts_with("/dev/")
-        && !path.starts_with("/dev/shm/")
-        && !path.starts_with("/dev/fdset/");
-    if is_device { "host_device" } else { "file" }
-}
-
 /// Members of protocol nodes with their fields, beside those of the rows.
 const PLACES: &[(&str, ImageField)] = &[
     ("dir", ImageField::Path),
@@ -55,6 +47,16 @@ const PLACES: &[(&str, ImageField)] = &[
 ];
 
 impl<'a> NodeReader<'_, 'a> {
+    /// The driver of a plain path: QEMU examines the file, but here only the path is known.
+    fn driver_of_path(&mut self, nth: usize, path: &str) -> &'static str {
+        let at = FieldPath::Disk(nth, DiskField::SourceType);
+        self.notes.leave_open(at);
+        let is_device = path.starts_with("/dev/")
+            && !path.starts_with("/dev/shm/")
+            && !path.starts_with("/dev/fdset/");
+        if is_device { "host_device" } else { "file" }
+    }
+
     /// The file name of a `-drive`, which may select another protocol.
     pub(super) fn read_file_name(
         &mut self,
@@ -72,7 +74,8 @@ impl<'a> NodeReader<'_, 'a> {
         if name.is_empty() {
             return None;
         }
-        let (driver, path) = driver_of_name(name).unwrap_or_else(|| (driver_of_path(name), name));
+        let (driver, path) =
+            driver_of_name(name).unwrap_or_else(|| (self.driver_of_path(chain.nth, name), name));
         Some(self.protocol(
             chain,
             depth,
@@ -96,7 +99,7 @@ impl<'a> NodeReader<'_, 'a> {
         let path = name.map(|property| (property, property.value.as_str()));
         let driver = match node.view.take_text("driver") {
             Some(driver) => driver,
-            None => driver_of_path(path?.1),
+            None => self.driver_of_path(chain.nth, path?.1),
         };
         if driver == "raw" {
             // A raw node below a format node, such as one that selects a slice of a file.

@@ -1,6 +1,6 @@
 //! `serial-too-long`
 
-use vmdisk_facts::{Answer, Capability};
+use vmdisk_facts::{Answer, Capability, Target};
 use vmdisk_model::{DiskField, FieldPath, FrontendKind};
 use vmdisk_rule::serial;
 use vmdisk_rule::{Context, Evidence, Group, Report, Severity};
@@ -20,7 +20,7 @@ line_rule! {
     /// The guest sees only the first 20 bytes, and QEMU prints no message. The names in `/dev/disk/by-id` consist of
     /// these bytes. A UUID has 36 characters, so it fits only SCSI. OpenStack, oVirt and other managers write the id
     /// of the volume here; a UUID is not reported except on NVMe, because its first 20 characters are as unique as it is. Two
-    /// disks whose first 20 bytes are equal are reported by `serial-twice`. QEMU 10.0 and later refuse more than 36 bytes on SCSI disks
+    /// disks whose first 20 bytes are equal are reported by `serial-twice`. QEMU 9.1 and later refuse more than 36 bytes on SCSI disks
     /// (`The serial number can't be longer than 36 characters`), and QEMU 11.1 more than 20 bytes on NVMe disks: both
     /// are errors. Versions between 10.0 and 11.1 were not tried with NVMe disks; for them, and without a version, it is a
     /// warning.
@@ -75,7 +75,7 @@ line_rule! {
     group: Group::Clarity,
     severity: Severity::Advice,
     evidence: &[
-        Evidence::refused_by_qemu("The serial number can't be longer than 36 characters", "hw/scsi/scsi-disk.c, scsi_realize (10.0)"),
+        Evidence::refused_by_qemu("The serial number can't be longer than 36 characters", "hw/scsi/scsi-disk.c, scsi_realize (9.1)"),
         Evidence::measured("virtio-blk, IDE and NVMe up to 10.0 cut it after 20 bytes and say nothing", "QEMU 5.2, 7.2, 10.0 and 11.1"),
     ],
     check: Model(check), Text(check_line),
@@ -107,19 +107,26 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 "use at most {most} bytes, unique to each disk, unless another program identifies the disk by the full serial number"
             ));
         if kind == FrontendKind::Nvme {
-            finding.note("QEMU 11.1 and later refuse it").severity(
-                match context.target.can(Capability::NvmeSerialChecked) {
-                    Answer::Yes(_) => Severity::Error,
-                    Answer::No(_) => Severity::Advice,
-                    Answer::Unknown => Severity::Warning,
-                },
-            );
+            let severity = severity(context.target, Capability::NvmeSerialChecked);
+            finding
+                .note("QEMU 11.1 and later refuse it")
+                .severity(severity);
         }
         if most == serial::SCSI_BYTES {
+            let severity = severity(context.target, Capability::ScsiSerialChecked);
             finding
-                .note("QEMU 10.0 and later refuse it")
-                .severity(Severity::Error);
+                .note("QEMU 9.1 and later refuse it")
+                .severity(severity);
         }
+    }
+}
+
+/// How bad a serial number is that some releases refuse, and others cut.
+fn severity(target: &Target, refused: Capability) -> Severity {
+    match target.can(refused) {
+        Answer::Yes(_) => Severity::Error,
+        Answer::No(_) => Severity::Advice,
+        Answer::Unknown => Severity::Warning,
     }
 }
 
@@ -142,10 +149,10 @@ fn check_scsi_serial(line: &Line<'_>, report: &mut Report, option: usize, device
     let bytes = serial.value.as_str().len();
     if (21..=36).contains(&bytes) {
         let message = format!(
-            "the serial number has {bytes} bytes and is also the device_id, which QEMU 10.0 and later limit to 20"
+            "the serial number has {bytes} bytes and is also the device_id, which QEMU 9.1 and later limit to 20"
         );
         let help = "add a device_id of at most 20 bytes, or shorten the serial number";
         line.refuse(report, option, serial.span, message, help)
-            .severity(Severity::Warning);
+            .severity(severity(line.context.target, Capability::ScsiSerialChecked));
     }
 }

@@ -1,6 +1,6 @@
 //! `source-kind-mismatch`
 
-use vmdisk_facts::{FileKind, HostIndex};
+use vmdisk_facts::{Capability, FileKind, HostIndex};
 use vmdisk_fields::{phrase, quoted, setting};
 use vmdisk_model::{DevicePath, DevicePathKind, DiskField, FieldPath, HostStorage, ImageField};
 use vmdisk_rule::{Confidence, Context, Evidence, Group, Missing, Report, Severity, declare_rule};
@@ -10,13 +10,13 @@ declare_rule! {
     ///
     /// ## What it reports
     /// Reports `type='file'` with a path that is a block device, character device or directory, and `type='block'`
-    /// with a path that is a regular file or directory; on command lines, the drivers `file` and `host_device`. Without
-    /// host facts, it reports `type='file'` with the name of a block device, such as `/dev/sda`, `/dev/VG/LV` or a link
-    /// under `/dev/disk`.
+    /// with a path that is a regular file or directory; on command lines, the drivers `file` and `host_device` where they
+    /// are written: QEMU chooses the right one otherwise. Without host facts, it reports `type='file'` with the name of a
+    /// block device, such as `/dev/sda`, `/dev/VG/LV` or a link under `/dev/disk`.
     ///
     /// ## Why it matters
-    /// QEMU 6.0 and later check the kind of the path, and do not start. A symbolic link counts as its destination, so
-    /// a link from an image directory to a logical volume needs `type='block'`.
+    /// QEMU 6.0 and later check the kind of the path, and do not start; for earlier ones it is advice. A symbolic link
+    /// counts as its destination, so a link from an image directory to a logical volume needs `type='block'`.
     ///
     /// ## Use instead
     /// Use `type='block'` with `<source dev='…'/>` for a device, and `type='file'` with `<source file='…'/>` for a
@@ -78,6 +78,13 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
+    /// Without a driver, QEMU opens the device:
+    /// ```args,not-reported,facts-refused-images
+    /// qemu-system-x86_64 -machine q35 -drive file=/srv/img/web1-link,format=raw,if=virtio
+    /// ```
+    /// ```args,reported,hidden,facts-refused-images
+    /// qemu-system-x86_64 -machine q35 -drive file.driver=file,file.filename=/srv/img/web1-link,format=raw,if=virtio
+    /// ```
     /// Not checked without host facts:
     /// ```xml,not-checked
     /// <disk type='file' device='disk'>
@@ -122,6 +129,13 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         };
         let kind_at = FieldPath::Disk(index, DiskField::SourceType);
+        // Where no driver is written, QEMU chooses the one that fits.
+        let is_chosen = context.open_fields.is_some_and(|it| it.contains(&kind_at));
+        if is_chosen && !matches!(kind, FileKind::Directory | FileKind::Fifo) {
+            continue;
+        }
+        let is_device = matches!(kind, FileKind::Block | FileKind::Character);
+        let refuses = context.target.can(Capability::FileDriverRefusesDevices);
         let block = || phrase!("use {block}", block = setting(kind_at, "block"));
         let (word, help) = match (kind, is_file) {
             (FileKind::Block, true) => ("a block device", block()),
@@ -145,6 +159,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
             ),
         );
         finding.label(word).help(help);
+        if is_device && refuses.is_no() {
+            finding
+                .severity(Severity::Advice)
+                .note("QEMU before 6.0 opens it; later releases refuse it");
+        }
         if is_named {
             finding
                 .confidence(Confidence::Assumed)

@@ -2,7 +2,9 @@
 
 use vmdisk_facts::HostIndex;
 use vmdisk_fields::{phrase, quoted, setting};
-use vmdisk_model::{Device, DiskField, FieldPath, Image, ImageField, StartupPolicy};
+use vmdisk_model::{
+    Device, DevicePath, DevicePathKind, DiskField, FieldPath, Image, ImageField, StartupPolicy,
+};
 use vmdisk_rule::{Consumer, Context, Evidence, Group, Missing, Report, Severity, declare_rule};
 
 use crate::host;
@@ -21,7 +23,9 @@ declare_rule! {
     /// mounted yet, or the device may have another name since the last boot.
     ///
     /// ## Use instead
-    /// Correct the path, mount the file system, or create the image: `qemu-img create -f qcow2 IMAGE SIZE`.
+    /// Correct the path, mount the file system, or create the image: `qemu-img create -f qcow2 IMAGE SIZE`. The device of a
+    /// volume may be missing after a start of the host although the volume is there: activate it. The help names the
+    /// command for LVM, ZFS, RBD and iSCSI.
     ///
     /// ## Reported
     /// ```xml,reported,facts-btrfs-nocow-6.18
@@ -62,6 +66,14 @@ declare_rule! {
     ///     </disk>
     ///   </devices>
     /// </domain>
+    /// ```
+    ///
+    /// ```xml,reported,hidden,facts-image-not-there
+    /// <disk type='block' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='none'/>
+    ///   <source dev='/dev/vg0/web1'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
     /// ```
     ///
     /// ## Not reported
@@ -154,7 +166,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
                         "libvirt says `Cannot access storage file`, and the guest does not start",
                         "QEMU says `Could not open`, and does not start",
                     ))
-                    .help("create it, mount its file system, or correct the path; if it exists by now, collect the facts again"),
+                    .help(match to_activate(path) {
+                        Some(how) => format!("{how}, or correct the path; if it exists by now, collect the facts again"),
+                        None => "create it, mount its file system, or correct the path; if it exists by now, collect the facts again".to_owned(),
+                    }),
                 Device::Cdrom | Device::Floppy => finding
                     .note(match context.consumer {
                         Consumer::Libvirt => phrase!(
@@ -166,6 +181,33 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     .help("correct the path, or remove the medium from the drive"),
             };
         }
+    }
+}
+
+/// How a volume gets its device, which is gone after a start of the host although the data is there; `None` for a file.
+fn to_activate(path: &str) -> Option<String> {
+    if let Some(image) = path.strip_prefix("/dev/rbd/") {
+        return Some(format!("map it with `rbd map {image}`"));
+    }
+    match DevicePath::new(path).kind() {
+        DevicePathKind::LogicalVolume { group, volume } => Some(format!(
+            "activate it with `lvchange --activate y {group}/{volume}` (with `--ignoreactivationskip` if it is skipped)"
+        )),
+        DevicePathKind::Mapper(_) => Some(
+            "activate it (`vgchange --activate y GROUP`, `cryptsetup open`, `multipath`)"
+                .to_owned(),
+        ),
+        DevicePathKind::Zvol(dataset) => {
+            let pool = dataset.split('/').next().unwrap_or(dataset);
+            Some(format!("import its pool with `zpool import {pool}`"))
+        }
+        DevicePathKind::Persistent { .. } if path.contains("-iscsi-") => {
+            Some("log in to its target with `iscsiadm --mode node --login`".to_owned())
+        }
+        DevicePathKind::Persistent { .. } | DevicePathKind::KernelName(_) => {
+            Some("connect the drive".to_owned())
+        }
+        DevicePathKind::Other => None,
     }
 }
 

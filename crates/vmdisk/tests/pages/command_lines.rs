@@ -93,7 +93,7 @@ fn reported_of_command_line(rule: &Rule, example: &Example) -> Option<usize> {
         policy: policy_of(example),
         versioned_syntax: &[],
         names_missing: true,
-        open_fields: None,
+        open_fields: Some(&read.open_fields),
         consumer: Consumer::Qemu,
     };
     let mut outcome = check(Text::CommandLine(&read), &context);

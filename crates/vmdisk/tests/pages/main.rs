@@ -147,7 +147,10 @@ fn run(rule: &Rule, example: &Example, text: &str) -> (Document, Outcome) {
         policy: policy_of(example),
         versioned_syntax: document.versioned_syntax(),
         names_missing: true,
-        open_fields: None,
+        open_fields: match &document {
+            Document::Xml(_) => None,
+            Document::CommandLine(line) => Some(&line.open_fields),
+        },
         consumer: match &document {
             Document::Xml(_) => Consumer::Libvirt,
             Document::CommandLine(_) => Consumer::Qemu,
