@@ -182,6 +182,8 @@ capabilities! {
     DeviceJson = "device-json", Qemu (6, 2, 0), Probe::QmpSchema("device_add/$json-cli"), "QEMU qapi/qdev.json, feature json-cli; tried on 5.2 and 7.2";
     /// `aio=io_uring`, if it was built in.
     AioIoUring = "aio-io-uring", Qemu (5, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/+file/aio/^io_uring"), "QEMU commit c644751069";
+    /// `aio=native`, if it was built in.
+    AioNative = "aio-native", Qemu (0, 12, 0), Probe::Trial, "QEMU commit 5c6c3a6c54; a build without libaio refuses it";
     /// QEMU starts even if the host denies io_uring, and uses threads from the first request on.
     IoUringFallsBack = "io-uring-falls-back", Qemu (10, 0, 0) until (10, 1, 0), Probe::Trial, "tried: 10.0 starts, 5.2, 7.2 and 11.1 refuse; 8.2.4 refuses (kata-containers issue 10314) and so does the source of 10.2.2; 9.x and 10.1 were not tried and count as refusing";
     /// QEMU starts without free slots for Linux AIO, and uses threads.
@@ -267,6 +269,8 @@ capabilities! {
     Https = "https", Qemu (0, 11, 0), Probe::BlockDriver("https"), "QEMU block/curl.c (0.11); blockdev-add since 2.9";
     /// HTTP ranges, even if the server does not announce them.
     HttpForceRange = "http-force-range", Qemu (11, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/+https/force-range"), "QEMU QAPI docs";
+    /// nbd `reconnect-delay`.
+    NbdReconnect = "nbd-reconnect", Qemu (4, 2, 0), Probe::QmpSchema("blockdev-add/arg-type/+nbd/reconnect-delay"), "QEMU QAPI docs";
     /// nbd `tls-hostname`.
     NbdTlsHostname = "nbd-tls-hostname", Qemu (7, 0, 0), Probe::QmpSchema("blockdev-add/arg-type/+nbd/tls-hostname"), "QEMU QAPI docs";
     /// Images on FTP servers, if it was built in.

@@ -89,9 +89,13 @@ impl Target {
             }
         }
         if let Some(Fact::Known(aio)) = qemu.map(|qemu| &qemu.aio) {
-            probed
-                .entry(Capability::AioIoUring)
-                .or_insert_with(|| aio.iter().any(|way| way == "io_uring"));
+            for (capability, word) in [
+                (Capability::AioIoUring, "io_uring"),
+                (Capability::AioNative, "native"),
+            ] {
+                let has = aio.iter().any(|way| way == word);
+                probed.entry(capability).or_insert(has);
+            }
         }
         Self {
             qemu: facts.qemu_version().known(),

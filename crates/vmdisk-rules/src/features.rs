@@ -106,6 +106,7 @@ const REMOVE: &str = "remove it";
 
 features! {
     AioIoUring: Text("uses io_uring"), Refused, DiskValue(DiskField::Aio, "io_uring"), REMOVE;
+    AioNative: Text("uses native AIO"), Refused, DiskValue(DiskField::Aio, "native"), REMOVE;
     LibvirtIoUring: Text("uses io_uring"), Refused, DiskValue(DiskField::Aio, "io_uring"), REMOVE;
     DiscardNoUnref: SetsField, Refused, DiskValue(DiskField::DiscardNoUnref, "on"), REMOVE;
     LibvirtDiscardNoUnref: SetsField, Ignored, DiskValue(DiskField::DiscardNoUnref, "on"), REMOVE;

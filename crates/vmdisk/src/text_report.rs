@@ -193,11 +193,10 @@ pub(crate) fn report(
     options.selection.set_severities(&mut report.diagnostics);
     options.selection.set_severities(&mut report.allowed);
     let order = |diagnostic: &Diagnostic| (diagnostic.place.span, diagnostic.rule.name);
-    report.diagnostics.sort_by_key(order);
-    report
-        .diagnostics
-        .dedup_by(|next, first| is_same(next, first));
-    report.allowed.sort_by_key(order);
+    for list in [&mut report.diagnostics, &mut report.allowed] {
+        list.sort_by_key(order);
+        list.dedup_by(|next, first| is_same(next, first));
+    }
     report
 }
 

@@ -3,6 +3,7 @@
 //! A rule that checks both the model and the options of a command line is here too, with both checks.
 
 pub(crate) mod block_size_refused;
+mod boot_order_ignored_by_uefi;
 pub(crate) mod boot_order_twice;
 pub(crate) mod bus_missing;
 pub(crate) mod cache_contradicted;
@@ -63,6 +64,7 @@ use line::{Check, Line, LineRule};
 /// The rules of this crate, sorted by name.
 static TEXT_RULES: &[&LineRule] = &[
     &block_size_refused::RULE,
+    &boot_order_ignored_by_uefi::RULE,
     &boot_order_twice::RULE,
     &bus_missing::RULE,
     &cache_contradicted::RULE,

@@ -232,6 +232,7 @@ fn implied_key(name: &str) -> Option<Option<&'static str>> {
         "export" => Some("type"),
         "machine" | "M" | "numa" => Some("type"),
         "accel" => Some("accel"),
+        "boot" => Some("order"),
         "cpu" => Some("model"),
         "m" => Some("size"),
         "smp" => Some("cpus"),

@@ -97,6 +97,7 @@ mod migration_source_missing;
 mod mount_nobarrier;
 mod multipath_single_path;
 mod native_without_direct;
+mod nbd_without_reconnect;
 mod network_server_refused;
 mod network_source_refused;
 mod nfs_locks_stay;
@@ -150,6 +151,7 @@ mod throttle_limits_refused;
 mod transient_disk_refused;
 mod unstable_device_path;
 mod unsupported_by_target;
+mod usb_controller_slow;
 mod usb_disabled;
 mod usb_drive_empty;
 mod vhost_user_flushes_lost;
@@ -270,6 +272,7 @@ pub static RULES: &[&Rule] = &[
     &mount_nobarrier::RULE,
     &multipath_single_path::RULE,
     &native_without_direct::RULE,
+    &nbd_without_reconnect::RULE,
     &network_server_refused::RULE,
     &network_source_refused::RULE,
     &nfs_locks_stay::RULE,
@@ -323,6 +326,7 @@ pub static RULES: &[&Rule] = &[
     &transient_disk_refused::RULE,
     &unstable_device_path::RULE,
     &unsupported_by_target::RULE,
+    &usb_controller_slow::RULE,
     &usb_disabled::RULE,
     &usb_drive_empty::RULE,
     &vhost_user_flushes_lost::RULE,

@@ -12,7 +12,7 @@ use super::{Document, add_other_guests, count, facts_named, policy_of, target_of
 const OF_THE_TEXT: &str = "about the text, which is another one";
 
 /// Rules whose examples are reported in XML and not in the command line that vmdisk writes for it, and why.
-const NOT_ON_COMMAND_LINES: [(&str, &str); 22] = [
+const NOT_ON_COMMAND_LINES: [(&str, &str); 23] = [
     ("allowance-unknown-rule", OF_THE_TEXT),
     ("allowance-unused", OF_THE_TEXT),
     ("allowance-without-reason", OF_THE_TEXT),
@@ -46,6 +46,10 @@ const NOT_ON_COMMAND_LINES: [(&str, &str); 22] = [
         "the capability of `rawio` is given to the program, and is no option",
     ),
     ("missing-value", OF_THE_TEXT),
+    (
+        "nbd-without-reconnect",
+        "libvirt has no part in a command line",
+    ),
     (
         "odirect-unsupported",
         "each node of a command line has its own `cache.direct`, so images that only headers name are not checked",
