@@ -9,7 +9,7 @@ use vmdisk::{Document, ReadFailure};
 
 use crate::input::bounded::{self, MAX_BYTES};
 use crate::input::inputs::{Input, Origin};
-use crate::input::walk::{extension_of, may_be_script};
+use crate::input::walk::{extension_of, is_of_other_program, may_be_script};
 use crate::input::{hints, used};
 use crate::render::message::{Message, MessagePlace, MessageText, SharedText};
 use crate::stop::plain;
@@ -136,8 +136,8 @@ pub(crate) fn is_ours(path: &Path, bytes: &[u8]) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     Ours,
-    /// A script or another text that names QEMU and has no start that is read.
-    NamesQemu,
+    /// A text that names QEMU or makes guests, and has none that is read.
+    Unread,
     Foreign,
 }
 
@@ -150,6 +150,13 @@ impl Content {
         }
     }
 }
+
+/// Words of files from which other programs make guests.
+const MAKERS: [&str; 3] = [
+    "virt-install ",
+    "\"libvirt_domain\"",
+    "kind: VirtualMachine",
+];
 
 /// What a file that was found in a directory holds; see [`is_ours`].
 pub(crate) fn what_is(path: &Path, bytes: &[u8]) -> Content {
@@ -169,9 +176,11 @@ pub(crate) fn what_is(path: &Path, bytes: &[u8]) -> Content {
     if may_be_script(path) {
         let names_qemu = text.contains("qemu-system-") || text.contains("qemu-kvm");
         let may_start = names_qemu || !is_yaml && text.contains("kvm");
-        return match may_start && vmdisk::is_command_line(&text) {
+        let is_read = may_start && !is_of_other_program(path) && vmdisk::is_command_line(&text);
+        let makes_guest = || MAKERS.iter().any(|word| text.contains(word));
+        return match is_read {
             true if vmdisk::read(&text).is_ok() => Content::Ours,
-            _ if names_qemu => Content::NamesQemu,
+            _ if names_qemu || makes_guest() => Content::Unread,
             _ => Content::Foreign,
         };
     }

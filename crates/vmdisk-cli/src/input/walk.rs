@@ -28,7 +28,12 @@ pub(crate) const SCRIPTS: [&str; 10] = [
     "adoc", "bash", "hcl", "just", "ksh", "md", "mk", "rst", "service", "sh",
 ];
 
-/// Names of such files. Those without an end are looked into as well.
+/// Ends of the names of files from which other programs make guests: they are not read, but counted.
+const UNREAD: [&str; 10] = [
+    "bat", "cmd", "fish", "nix", "pl", "ps1", "py", "rb", "tf", "zsh",
+];
+
+/// Names of files that may start QEMU. Those without an end are looked into as well.
 pub(crate) const NAMES: [&str; 6] = [
     "Containerfile",
     "Dockerfile",
@@ -118,7 +123,7 @@ fn has_wanted_name(name: &OsStr) -> bool {
     let path = Path::new(name);
     let is_named = NAMES.iter().any(|known| name == *known);
     let has_no_end = path.extension().is_none();
-    is_named || has_no_end || has_known_end(path, &[&EXTENSIONS, &SCRIPTS])
+    is_named || has_no_end || has_known_end(path, &[&EXTENSIONS, &SCRIPTS, &UNREAD])
 }
 
 fn has_known_end(path: &Path, lists: &[&[&str]]) -> bool {
@@ -126,6 +131,11 @@ fn has_known_end(path: &Path, lists: &[&[&str]]) -> bool {
         let mut known = lists.iter().copied().flatten();
         known.any(|known| extension.eq_ignore_ascii_case(known))
     })
+}
+
+/// True for a file of a language that is not read.
+pub(crate) fn is_of_other_program(path: &Path) -> bool {
+    has_known_end(path, &[&UNREAD])
 }
 
 /// True unless a file has the end of one that only holds a guest.

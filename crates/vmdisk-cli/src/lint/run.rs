@@ -177,7 +177,7 @@ impl Task<'_> {
             Ok(bytes) => {
                 if matches!(input.origin, Origin::Found(_)) {
                     let content = read::what_is(&input.file, &bytes);
-                    let is_unread = content == Content::NamesQemu;
+                    let is_unread = content == Content::Unread;
                     run.unread
                         .fetch_add(usize::from(is_unread), Ordering::Relaxed);
                     if content != Content::Ours {

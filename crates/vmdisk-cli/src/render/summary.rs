@@ -23,7 +23,7 @@ pub(crate) struct Summary {
     templates: (usize, usize),
     /// Words of command lines that may be any options.
     unknown_words: BTreeSet<String>,
-    /// Files of directories that name QEMU and were not read.
+    /// Files of directories that name QEMU or make guests, and were not read.
     pub(crate) unread: usize,
     /// What was checked instead of files.
     host: Option<CheckedHost>,
@@ -59,12 +59,12 @@ impl Summary {
         Some("for more about a rule: vmdisk explain RULE\n")
     }
 
-    /// A line about files that name QEMU and were not read.
+    /// A line about files that name QEMU or make guests, and were not read.
     pub(crate) fn unread_files(&self) -> String {
         match self.unread {
             0 => String::new(),
             number => format!(
-                "{} QEMU and had no start that was read: name one to see why\n",
+                "{} QEMU or a guest and had none that was read: name one to see why\n",
                 count(number, "file names", "files name")
             ),
         }

@@ -114,6 +114,38 @@ fn what_a_template_leaves_open_is_counted_apart() {
 }
 
 #[test]
+fn files_from_which_other_programs_make_guests_are_counted() {
+    let start = "subprocess.run(['qemu-system-x86_64', '-drive', 'file=/a.img'])";
+    let cases = [
+        ("run.py", start, true),
+        (
+            "main.tf",
+            "resource \"libvirt_domain\" \"web1\" {\n}\n",
+            true,
+        ),
+        (
+            "vm.yaml",
+            "apiVersion: kubevirt.io/v1\nkind: VirtualMachine\n",
+            true,
+        ),
+        ("new.sh", "#!/bin/sh\nvirt-install --disk size=10\n", true),
+        ("other.py", "print(1)", false),
+        ("pod.yaml", "apiVersion: v1\nkind: Pod\n", false),
+        (
+            "dns.tf",
+            "resource \"dns_a_record_set\" \"a\" {\n}\n",
+            false,
+        ),
+    ];
+    for (name, text, is_counted) in cases {
+        let place = Place::with(&[(&format!("d/{name}"), text), ("d/a.xml", CLEAN)]);
+        let run = place.run(&["lint", "d"]);
+        let said = "1 file names QEMU or a guest and had none that was read";
+        assert_eq!(run.stderr.contains(said), is_counted, "{name}: {run:?}");
+    }
+}
+
+#[test]
 fn no_facts_have_what_a_variable_of_a_script_leaves_open() {
     let script = "qemu-system-x86_64 -M q35 -drive file=\"$IMG\",format=raw,if=virtio,cache=none\n";
     let facts = "schema_version: '1.0'\nhost: {kvm_usable: true}\n";
