@@ -54,6 +54,14 @@ impl Writer<'_> {
                 self.file_node(layer, "host_cdrom", &path.0)?
             }
             Protocol::HostDevice { path } => self.file_node(layer, "host_device", &path.0)?,
+            Protocol::Directory { .. } if layer.is_writable && layer.depth == 0 => {
+                self.problem_with_help(
+                    layer.at(ImageField::Path),
+                    "a directory is a disk only for reading",
+                    "make the disk read-only",
+                );
+                return None;
+            }
             Protocol::Directory { path } => JsonObject::new()
                 .with("driver", "vvfat")
                 .with("dir", self.path(layer, path)?)
