@@ -97,8 +97,12 @@ fn baseline(
 pub(crate) fn run(args: &LintArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
     let mode = mode(args)?;
     if mode.changes_text() && args.guests.has_any() {
-        return Err(Stop::new("guests that are not files cannot be changed")
-            .help("`vmdisk edit --fix NAME` shows the changes of a guest of libvirt, asks, and defines it"));
+        return Err(
+            Stop::new("guests that are not files cannot be changed").help(format!(
+                "`{}` shows the changes of a guest of libvirt, asks, and defines it",
+                args.guests.edit_command(args.host.live)
+            )),
+        );
     }
     check_outputs(args)?;
     let mut inputs = inputs::find(

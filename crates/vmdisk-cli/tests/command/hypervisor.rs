@@ -133,10 +133,20 @@ fn without_virsh_the_error_says_so() {
 #[test]
 fn guests_that_are_not_files_are_not_changed() {
     let place = Place::with(&[]);
-    for option in ["--fix", "--add-allowances=x"] {
-        let run = place.run(&["lint", "--domain", "web1", option]);
-        assert_eq!(run.code, 2, "{run:?}");
-        assert!(run.stderr.contains("`vmdisk edit --fix NAME`"), "{run:?}");
+    for (guests, says) in [
+        (&["--domain", "web1"][..], "edit --fix web1"),
+        (&["--all-domains", "--live"], "edit --fix --live NAME"),
+        (
+            &["--domain", "web 1", "-c", "qemu:///session"],
+            "edit --fix -c qemu:///session 'web 1'",
+        ),
+    ] {
+        for option in ["--fix", "--add-allowances=x"] {
+            let run = place.run(&[&["lint", option], guests].concat());
+            assert_eq!(run.code, 2, "{run:?}");
+            let says = format!("`vmdisk {says}`");
+            assert!(run.stderr.contains(&says), "{run:?}");
+        }
     }
 }
 
@@ -416,7 +426,7 @@ fn fixes_of_guests_are_shown_and_defined_after_a_yes() {
     assert!(again.stderr.contains("was not changed"), "{again:?}");
     let unknown = libvirt.vmdisk(&["lint", "--all-domains", "--fix"]);
     assert!(
-        unknown.stderr.contains("vmdisk edit --fix NAME"),
+        unknown.stderr.contains("vmdisk edit --fix -c "),
         "{unknown:?}"
     );
 }

@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use vmdisk::plan::shell_word;
 
 use crate::input::inputs::{Input, Inputs, Origin};
 use crate::io::Io;
@@ -40,6 +41,22 @@ impl GuestArgs {
     /// True if guests of libvirt are requested.
     pub(crate) fn are_of_libvirt(&self) -> bool {
         !self.domains.is_empty() || self.all_domains
+    }
+
+    /// The command that changes these guests, with their libvirt and the facts of the same host.
+    pub(crate) fn edit_command(&self, is_live: bool) -> String {
+        let mut words = vec!["vmdisk edit --fix".to_owned()];
+        words.extend(is_live.then(|| "--live".to_owned()));
+        words.extend(
+            self.connect
+                .as_deref()
+                .map(|uri| format!("-c {}", shell_word(uri))),
+        );
+        match self.domains.is_empty() {
+            true => words.push("NAME".to_owned()),
+            false => words.extend(self.domains.iter().map(|name| shell_word(name))),
+        }
+        words.join(" ")
     }
 
     /// True if guests are requested that are not files.
