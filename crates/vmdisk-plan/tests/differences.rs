@@ -10,15 +10,21 @@ fn parsed(yaml: &str) -> Spec {
     Spec::from_yaml(yaml).unwrap_or_else(|error| panic!("{error:?}\n{yaml}"))
 }
 
-fn domain(spec: &Spec) -> vmdisk_model::Domain {
-    let planned = plan(spec, &Facts::default(), &Target::default());
-    planned.unwrap_or_else(|errors| panic!("{errors:?}")).domain
+fn planned(spec: &Spec, facts: &str) -> Plan {
+    let facts = Facts::from_yaml(&format!("schema_version: '1.0'\n{facts}"));
+    let planned = plan(spec, &facts.unwrap().facts, &Target::default());
+    planned.unwrap_or_else(|errors| panic!("{errors:?}"))
 }
 
 /// The differences as `KEY: PLANNED, not EXISTING`.
 fn compared(asked: &str, existing: &str) -> Vec<String> {
+    compared_on("", asked, existing)
+}
+
+/// The same, with facts for the plan.
+fn compared_on(facts: &str, asked: &str, existing: &str) -> Vec<String> {
     let [asked, existing] = [asked, existing].map(|it| parsed(&format!("version: 1\n{it}")));
-    let found = asked.differences(&domain(&asked), &domain(&existing));
+    let found = asked.differences(&planned(&asked, facts), &planned(&existing, "").domain);
     let found = found.iter();
     let found = found.map(|it| format!("{}: {}, not {}", it.key, it.planned, it.existing));
     found.collect()
@@ -78,12 +84,6 @@ fn a_disk_differs_by_what_is_set_by_its_image_and_by_what_decides_over_data() {
             disk("cache: writeback,", raw),
             &["disk vda: cache: none, not writeback"],
         ),
-        // The plan's own choice of a cache decides over data; nobody asked for a serial number.
-        (
-            disk("", raw),
-            disk("cache: unsafe,", raw),
-            &["disk vda: cache: writeback, not unsafe"],
-        ),
         (disk("", raw), disk("serial: x,", raw), &[]),
         (
             disk("serial: y,", raw),
@@ -116,13 +116,72 @@ fn a_disk_differs_by_what_is_set_by_its_image_and_by_what_decides_over_data() {
         ),
     ] {
         let found = compared(&asked, &existing);
-        let found: Vec<&str> = found.iter().map(String::as_str).collect();
-        // What a cache mode brings along is not the question here.
-        let found: Vec<&str> = found
-            .into_iter()
-            .filter(|it| !it.starts_with("disk vda: io:"))
-            .collect();
         assert_eq!(found, expected, "{asked}{existing}");
+    }
+}
+
+#[test]
+fn what_the_storage_decides_differs_by_facts_or_with_the_storage() {
+    let disk = |keys: &str, image: &str| {
+        format!("guest: {{name: a}}\ndisks: [{{target: vda, bus: virtio, {keys} {image}}}]\n")
+    };
+    let xfs = "mounts: [{id: m, point: /i, fs: f}]\nfilesystems: [{id: f, kind: xfs}]\n";
+    let ecryptfs = xfs.replace("xfs", "ecryptfs");
+    let [raw, qcow2] = ["raw: {path: /i/a}", "qcow2: {path: /i/b}"];
+    let by_facts = disk("cache: none, io: native, discard: unmap,", raw);
+    for (facts, asked, existing, expected) in [
+        // Without facts, the plan does not know better than the guest.
+        ("", disk("", raw), &by_facts, &[][..]),
+        ("", disk("cache: none,", raw), &by_facts, &[]),
+        (xfs, disk("", raw), &by_facts, &[]),
+        (
+            &ecryptfs,
+            disk("", raw),
+            &by_facts,
+            &["cache: writeback, not none", "io: threads, not native"],
+        ),
+        (
+            xfs,
+            disk("", raw),
+            &disk("cache: unsafe,", raw),
+            &["cache: none, not unsafe"],
+        ),
+        // QEMU refuses native AIO with the page cache.
+        (
+            "",
+            disk("cache: writeback,", raw),
+            &by_facts,
+            &["cache: writeback, not none", "io: threads, not native"],
+        ),
+        // Another option decides.
+        (
+            "",
+            disk("shareable: true,", raw),
+            &disk("shareable: true, cache: writeback,", raw),
+            &["cache: none, not writeback"],
+        ),
+        (
+            "",
+            disk("detect-zeroes: unmap,", raw),
+            &disk("detect-zeroes: unmap, discard: ignore,", raw),
+            &["discard: unmap, not ignore"],
+        ),
+        // What was known is known of the old storage.
+        (
+            "",
+            disk("", qcow2),
+            &disk("cache: none, io: native, discard: ignore,", raw),
+            &[
+                "qcow2: {\"path\":\"/i/b\"}, not unset",
+                "cache: writeback, not none",
+                "io: threads, not native",
+                "discard: unmap, not ignore",
+            ],
+        ),
+    ] {
+        let found = compared_on(facts, &asked, existing);
+        let found: Vec<&str> = found.iter().map(|it| &it["disk vda: ".len()..]).collect();
+        assert_eq!(found, expected, "{facts}{asked}{existing}");
     }
 }
 

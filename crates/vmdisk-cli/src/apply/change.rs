@@ -26,7 +26,7 @@ pub(super) struct Definition<'a> {
     pub(super) before: String,
     pub(super) after: String,
     spec: &'a Spec,
-    planned: &'a Document,
+    plan: &'a Plan,
     /// The keys that may differ afterwards.
     staying: Vec<String>,
 }
@@ -34,7 +34,7 @@ pub(super) struct Definition<'a> {
 impl Definition<'_> {
     /// A key of the guest that should be as planned, and is not.
     fn left(&self, now: &Document) -> Option<String> {
-        let left = self.spec.differences(self.planned.domain(), now.domain());
+        let left = self.spec.differences(self.plan, now.domain());
         let mut keys = left.into_iter().map(|it| it.key);
         keys.find(|key| !self.staying.contains(key))
     }
@@ -176,8 +176,7 @@ fn placed(existing: &Document, changes: &[&PlannedChange]) -> Result<String, Str
 /// The definition with the changes; an error says why its text cannot be given them. None if they change none.
 pub(super) fn definition<'a>(
     existing: &Document,
-    planned: &'a Document,
-    spec: &'a Spec,
+    (spec, plan): (&'a Spec, &'a Plan),
     changes: &[&PlannedChange],
     staying: &[&Difference],
 ) -> Result<Option<Definition<'a>>, String> {
@@ -239,7 +238,7 @@ pub(super) fn definition<'a>(
         before,
         after,
         spec,
-        planned,
+        plan,
         staying: staying.iter().map(|it| it.key.clone()).collect(),
     };
     match definition.left(&read) {

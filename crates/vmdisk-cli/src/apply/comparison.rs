@@ -12,7 +12,6 @@ use super::guest::{self, Existing};
 pub(super) struct Comparison {
     name: String,
     existing: Existing,
-    planned: Result<Document, String>,
     /// Devices beside the disks that the guest lacks.
     devices: Result<Vec<Difference>, String>,
 }
@@ -41,7 +40,6 @@ impl Comparison {
         Comparison {
             name: name.to_owned(),
             existing,
-            planned: vmdisk::read(planned).map_err(|failure| failure.message),
             devices: devices.map_err(|why| why.to_string()),
         }
     }
@@ -58,15 +56,15 @@ impl Comparison {
     pub(super) fn compare<'a>(
         &'a self,
         spec: &'a Spec,
-        plan: &Plan,
+        plan: &'a Plan,
         (changes, asked): (&'a ChangePlan, &[&'a PlannedChange]),
         is_refused: bool,
     ) -> Compared<'a> {
         let name = &self.name;
         let mut compared = Compared::default();
-        let (planned, missing) = match (&self.planned, &self.devices) {
-            (Ok(planned), Ok(missing)) => (planned, missing),
-            (Err(why), _) | (_, Err(why)) => {
+        let missing = match &self.devices {
+            Ok(missing) => missing,
+            Err(why) => {
                 compared.state = Some("unknown");
                 let why = format!("the devices of the guest {name} cannot be compared: {why}");
                 compared.reasons.push(why);
@@ -99,7 +97,7 @@ impl Comparison {
         let copied = asked.iter().filter(|it| it.live_copy().is_some());
         let copied = copied.flat_map(|it| &it.differences);
         let staying: Vec<&Difference> = compared.staying.iter().copied().chain(copied).collect();
-        match change::definition(document, planned, spec, asked, &staying) {
+        match change::definition(document, (spec, plan), asked, &staying) {
             Ok(changed) => compared.definition = changed,
             Err(why) => compared.reasons.push(format!(
                 "the definition of the guest {name} cannot be changed: {why}"

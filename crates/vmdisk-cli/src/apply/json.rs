@@ -25,7 +25,7 @@ pub(super) struct Envelope {
     schema_version: &'static str,
     /// `done`, `nothing-to-do`, `incomplete` if something still differs, `refused` or `failed`; null if nothing was run.
     pub(super) result: Option<&'static str>,
-    /// Why it is refused, or failed.
+    /// Why it is refused, failed or incomplete.
     pub(super) reasons: Vec<String>,
     /// The steps, in their order. All preconditions are checked before the first is run.
     pub(super) steps: Vec<StepJson>,

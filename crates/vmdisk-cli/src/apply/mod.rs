@@ -43,7 +43,8 @@ use state::State;
 /// Runs the command. Changes of what is there need a consent: an option, or a yes on a terminal after they were shown.
 pub(crate) fn run(mut args: ApplyArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
     let (exit, offered) = once(&args, io, colors)?;
-    let is_offer = args.format == ApplyFormat::Text && !args.dry_run && !offered.is_empty();
+    let is_text = args.format == ApplyFormat::Text && !args.dry_run;
+    let is_offer = is_text && args.change.is_empty() && !offered.is_empty();
     if !is_offer || !is_somebody_there() {
         return Ok(exit);
     }
@@ -125,12 +126,9 @@ fn once(args: &ApplyArgs, io: &mut Io<'_>, colors: Colors) -> Result<(Exit, Vec<
         definition: compared.definition,
     };
     report.reasons.extend(work.obstacles());
-    let offered = match report.reasons.is_empty() || !args.change.is_empty() {
-        true => Vec::new(),
-        false => offered(&changes),
-    };
-    report.reasons.extend(allowing(&offered));
-    let exit = conclude(&work, args, is_complete, &mut report, io);
+    let offered = offered(&changes, &args.change);
+    let allowing = allowing(&offered);
+    let exit = conclude(&work, args, (is_complete, allowing), &mut report, io);
     let script = || {
         let is_there = have.is_running || document.is_some();
         change_script(plan, &work.script(is_there.then_some(have.is_running)))
@@ -143,37 +141,42 @@ fn once(args: &ApplyArgs, io: &mut Io<'_>, colors: Colors) -> Result<(Exit, Vec<
 fn conclude(
     work: &Work<'_>,
     args: &ApplyArgs,
-    is_complete: bool,
+    (is_complete, allowing): (bool, Option<String>),
     report: &mut Envelope,
     io: &mut Io<'_>,
 ) -> Exit {
+    if args.change.is_empty() {
+        report.reasons.extend(allowing.clone());
+    }
     if !report.reasons.is_empty() {
         report.result = Some("refused");
         return Exit::Findings;
     }
-    let end = match is_complete {
-        true => "nothing-to-do",
-        false => "incomplete",
-    };
-    if work.is_empty() {
-        report.result = Some(end);
-    } else if !args.dry_run {
+    if !work.is_empty() {
+        if args.dry_run {
+            return Exit::clean_if(is_complete);
+        }
         let exit = apply(work, args.trust_directory, report, io);
         if exit != Exit::Clean || is_complete {
             return exit;
         }
-        report.result = Some(end);
     }
+    report.result = Some(match is_complete {
+        true => "nothing-to-do",
+        false => "incomplete",
+    });
+    report.reasons.extend(allowing);
     Exit::clean_if(is_complete)
 }
 
-/// The kinds of the changes that can be made.
-fn offered(changes: &ChangePlan) -> Vec<ChangeArg> {
+/// The further kinds of changes that can be made.
+fn offered(changes: &ChangePlan, asked: &[ChangeArg]) -> Vec<ChangeArg> {
     let possible = |kind: ChangeKind| {
         let mut changes = changes.changes.iter();
         changes.any(|it| it.refusal.is_none() && it.kind == kind)
     };
     let all = ChangeArg::value_variants().iter().copied();
+    let all = all.filter(|it| !asked.contains(it));
     all.filter(|it| possible(it.kind())).collect()
 }
 

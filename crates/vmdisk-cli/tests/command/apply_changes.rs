@@ -216,6 +216,49 @@ fn each_kind_is_made_only_if_it_is_named() {
     assert_eq!(place.read("guests/web1"), now);
 }
 
+#[test]
+fn a_run_without_facts_keeps_what_a_run_with_facts_decided() {
+    if needed(installed("qemu-img")).is_none() {
+        return;
+    }
+    let place = Place::with(&[]);
+    fs::create_dir(place.path("images")).unwrap();
+    with_virsh(&place, "");
+    let folder = place.path("images").display().to_string();
+    for (name, kind) in [("xfs.yaml", "xfs"), ("ecryptfs.yaml", "ecryptfs")] {
+        let facts = format!(
+            "schema_version: '1.0'\nmounts: [{{id: m, point: {folder}, fs: f}}]\nfilesystems: [{{id: f, kind: {kind}}}]\n"
+        );
+        place.write(name, facts.as_bytes());
+    }
+    let spec = "version: 1\nguest: {name: web1, type: qemu, memory: 256M}\ndisks:\n- qcow2: {path: D/a.qcow2, size: 8M}\n";
+    write_spec(&place, spec);
+    let (code, said, errors) = run(&place, &["--facts", "xfs.yaml"]);
+    assert_eq!(code, Some(0), "{said}{errors}");
+    let before = place.read("guests/web1");
+    let before = before.replace("discard='unmap'", "discard='ignore'");
+    place.write("guests/web1", before.as_bytes());
+    assert!(run(&place, &[]).1.ends_with("nothing-to-do\n"));
+    write_spec(
+        &place,
+        &format!("{spec}  iotune: {{total-iops-sec: 500}}\n"),
+    );
+    let (code, said, errors) = run(&place, &["--change", "options"]);
+    assert_eq!(code, Some(0), "{said}{errors}");
+    let now = place.read("guests/web1");
+    assert!(now.contains("<total_iops_sec>500<"), "{now}");
+    for option in ["cache='none'", "discard='ignore'"] {
+        assert!(now.contains(option), "{option}: {now}");
+    }
+    let (code, said, errors) = run(&place, &["--facts", "ecryptfs.yaml", "--change", "grow"]);
+    assert_eq!(code, Some(1), "{said}{errors}");
+    assert!(said.contains("cache from none to writeback"), "{said}");
+    assert!(
+        errors.contains("incomplete: `--change options` allows the changes that are listed"),
+        "{errors}"
+    );
+}
+
 /// Runs the command with a terminal as its input and its messages, and types an answer.
 fn on_terminal(place: &Place, answer: &str) -> String {
     let apply = command(place, &[]);

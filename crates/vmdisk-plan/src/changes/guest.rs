@@ -60,7 +60,7 @@ pub(super) fn compare(
     let named = with_planned_names(&want.domain, guest);
     let mut buses = Buses::of(&want.domain, guest, &named);
     let mut moves = Moves::of(want, guest, &named);
-    for difference in spec.differences(&want.domain, guest) {
+    for difference in spec.differences(want, guest) {
         let (new, old) = match &difference.disk {
             Some(name) => (find(&want.domain, name), find(&named, name)),
             None => (None, None),

@@ -27,7 +27,8 @@ use change::{AFTER_GROWTH, empty};
 /// `want` is the plan of `spec` for the same facts and target. A disk is the planned one with its image, or else
 /// with its target. A bus is changed only in a guest whose operating system is known: in
 /// Windows, the driver must be loaded already. Data moves only to storage that a step of the plan makes, which is compared with
-/// the old one before the definition changes. A key that the spec leaves open is changed only where it decides what happens to the data: the cache mode, the I/O interface and discards.
+/// the old one before the definition changes. A key that the spec leaves open keeps its value; only the cache
+/// mode, the I/O interface and discards change where facts decide them, or with the storage.
 ///
 /// # Errors
 /// If a disk cannot be added to the guest.

@@ -58,11 +58,11 @@ fn without_page_cache(protocol: &Protocol) -> Option<Chosen<CacheMode>> {
 fn choose(planner: &Planner<'_>, image: &Image, spec: &DiskSpec) -> Chosen<CacheMode> {
     if spec.shareable == Some(true) {
         let reason = "two page caches on one disk would not agree";
-        return Chosen::by_default(CacheMode::None, reason).instead_of("shareable-cached");
+        return Chosen::by_fact(CacheMode::None, reason).instead_of("shareable-cached");
     }
     if spec.io == Some(AioMode::Native) {
         let reason = "native AIO needs it";
-        return Chosen::by_default(CacheMode::None, reason).instead_of("native-without-direct");
+        return Chosen::by_fact(CacheMode::None, reason).instead_of("native-without-direct");
     }
     if let Protocol::Network(source) = &image.protocol {
         return network::cache(source.protocol);

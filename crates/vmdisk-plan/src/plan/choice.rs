@@ -75,7 +75,7 @@ vmdisk_source::words! {
     pub enum ChoiceSource as word {
         /// The spec says so.
         Asked = "asked",
-        /// Facts or the target decide.
+        /// Facts, the target or another option that the spec sets decide.
         Fact = "fact",
         /// Nothing is known that decides: the value that does no harm anywhere.
         Default = "default",
@@ -137,7 +137,7 @@ pub(crate) struct Chosen<T> {
 }
 
 impl<T> Chosen<T> {
-    /// A value that facts or the target decide.
+    /// A value that facts, the target or another option that the spec sets decide.
     pub(crate) fn by_fact(value: T, reason: impl Into<String>) -> Self {
         Chosen {
             value: Some(value),

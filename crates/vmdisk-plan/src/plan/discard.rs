@@ -147,7 +147,7 @@ fn choose(
 ) -> Chosen<Discard> {
     if spec.detect_zeroes == Some(DetectZeroes::Unmap) {
         let reason = "detect-zeroes unmap only acts with it";
-        return Chosen::by_default(Discard::Unmap, reason)
+        return Chosen::by_fact(Discard::Unmap, reason)
             .instead_of("detect-zeroes-unmap-no-discard");
     }
     if is_virtio_blk && !planner.host.may(Capability::MachineVirtioBlkDiscard) {

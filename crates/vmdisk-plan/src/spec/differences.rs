@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use vmdisk_document::{Node, Value};
 use vmdisk_model::{Disk, Domain};
 
-use super::Spec;
 use super::section::SpecValue as _;
+use super::{BackendSpec, Spec};
+use crate::plan::{Choice, ChoiceSource, Plan};
 
 /// A key of a spec for which a guest has another value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +24,10 @@ pub struct Difference {
 }
 
 /// Keys of a disk that are compared even if the spec leaves them to the plan. The image is compared, too.
-const ALWAYS: [&str; 5] = ["bus", "cache", "io", "discard", "media"];
+const ALWAYS: [&str; 2] = ["bus", "media"];
+
+/// Keys of a disk that its storage decides, each with the keys that decide it, too.
+const OF_STORAGE: [(&str, &[&str]); 3] = [("cache", &[]), ("io", &["cache"]), ("discard", &[])];
 
 const UNSET: &str = "unset";
 
@@ -39,10 +43,12 @@ impl Difference {
 }
 
 impl Spec {
-    /// The keys that differ between the planned guest and one that exists: all that this spec sets, and those that decide
-    /// what happens to the data. A disk is the planned one with its image, or else with its target.
-    pub fn differences(&self, planned: &Domain, existing: &Domain) -> Vec<Difference> {
+    /// The keys that differ between the guest of the plan of this spec and one that exists: all that this spec sets, and the
+    /// cache mode, the I/O interface and discards if facts decide them. Without facts, they differ only with what decides
+    /// them: the image, or the cache mode. A disk is the planned one with its image, or else with its target.
+    pub fn differences(&self, plan: &Plan, existing: &Domain) -> Vec<Difference> {
         let asked = written(self);
+        let planned = &plan.domain;
         let named = with_planned_names(planned, existing);
         let mut found: Vec<Difference> = renamed(&named, existing).collect();
         // The spec of a guest of which a disk uses none has no number of them.
@@ -70,7 +76,7 @@ impl Spec {
                 compare(None, key, &planned, existing.as_ref(), &mut found);
             }
         }
-        compare_disks(&asked, &planned, &existing, &mut found);
+        compare_disks((&asked, &plan.choices), &planned, &existing, &mut found);
         found
     }
 }
@@ -145,7 +151,12 @@ fn is_machine(existing: &str, planned: &str) -> bool {
     existing == planned || existing.starts_with(&versioned)
 }
 
-fn compare_disks(asked: &Node, planned: &Node, existing: &Node, found: &mut Vec<Difference>) {
+fn compare_disks(
+    (asked, choices): (&Node, &[Choice]),
+    planned: &Node,
+    existing: &Node,
+    found: &mut Vec<Difference>,
+) {
     fn disks(spec: &Node) -> &[Node] {
         spec.get("disks").map_or(&[][..], Node::items)
     }
@@ -171,18 +182,16 @@ fn compare_disks(asked: &Node, planned: &Node, existing: &Node, found: &mut Vec<
             key: format!("disk {name}: {}", it.key),
             ..it
         }));
+        let mut differing: Vec<&str> = Vec::new();
         for entry in disk.members() {
             let key = entry.key.as_str();
             let is_asked = asked.is_some_and(|it| it.get(key).is_some());
             let is_image = matches!(entry.node.value, Value::Map(_));
-            if is_asked || is_image || ALWAYS.contains(&key) {
-                compare(
-                    Some(name),
-                    &format!("disk {name}: {key}"),
-                    &entry.node,
-                    same.get(key),
-                    found,
-                );
+            let is_decided = || is_decided(key, nth, &differing, choices);
+            if is_asked || is_image || ALWAYS.contains(&key) || is_decided() {
+                let (path, before) = (format!("disk {name}: {key}"), found.len());
+                compare(Some(name), &path, &entry.node, same.get(key), found);
+                differing.extend((found.len() > before).then_some(key));
             }
         }
     }
@@ -192,6 +201,21 @@ fn compare_disks(asked: &Node, planned: &Node, existing: &Node, found: &mut Vec<
             found.push(missing(name, "no disk", "a disk"));
         }
     }
+}
+
+/// True for a key that a plan decided for a disk that has these differences: by facts, or for other storage than the disk has.
+fn is_decided(key: &str, nth: usize, differing: &[&str], choices: &[Choice]) -> bool {
+    let mut keys = OF_STORAGE.iter();
+    let Some((_, deciding)) = keys.find(|(it, _)| *it == key) else {
+        return false;
+    };
+    let mut choices = choices.iter();
+    let is_by_fact = |it: &Choice| {
+        it.at.disk() == Some(nth) && it.option == key && it.source == ChoiceSource::Fact
+    };
+    let mut differing = differing.iter();
+    choices.any(is_by_fact)
+        || differing.any(|it| BackendSpec::KINDS.contains(it) || deciding.contains(it))
 }
 
 /// What the disk that exists has and the planned one has not: options that the spec sets to their defaults, which a plan does
