@@ -747,6 +747,13 @@ pub(crate) struct ApplyArgs {
     pub(crate) format: ApplyFormat,
 }
 
+impl ApplyArgs {
+    /// True if space is to be given back.
+    pub(crate) fn is_reclaiming(&self) -> bool {
+        self.change.contains(&ChangeArg::Reclaim)
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ApplyFormat {
     /// For people.
@@ -771,6 +778,9 @@ pub(crate) enum ChangeArg {
     Bus,
     /// Copy the data of disks to other storage, compare it, and use that. The old storage stays.
     Move,
+    /// Give back space that disks do not use: a guest that runs trims its file systems, and a sparse copy takes the name of an
+    /// image of a guest that is off. The old image stays.
+    Reclaim,
 }
 
 impl ChangeArg {
@@ -782,6 +792,7 @@ impl ChangeArg {
             ChangeArg::Options => ChangeKind::Options,
             ChangeArg::Bus => ChangeKind::Bus,
             ChangeArg::Move => ChangeKind::Move,
+            ChangeArg::Reclaim => ChangeKind::Reclaim,
         }
     }
 }

@@ -83,8 +83,8 @@ mod spec;
 mod steps;
 
 pub use changes::{
-    ChangeKind, ChangePlan, DefinitionChange, DownTime, LiveChange, LiveCopy, PlannedChange,
-    PresentImage, PresentState, StorageChange, StorageCopy, plan_changes,
+    ChangeKind, ChangePlan, DefinitionChange, DownTime, KeptImage, LiveChange, LiveCopy,
+    PlannedChange, PresentImage, PresentState, StorageChange, StorageCopy, plan_changes,
 };
 pub use document::{CannotEdit, PlannedSpec, SpecDocument, SpecMistake, SpecSpeller, is_spec};
 pub use errors::ErrorList;

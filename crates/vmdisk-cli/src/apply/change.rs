@@ -7,7 +7,7 @@ use vmdisk::facts::File;
 use vmdisk::model::{
     Change, Controller, Disk, DiskField, Domain, DomainField, FieldPath, Format, Image, Protocol,
 };
-use vmdisk::plan::{Difference, Plan, PlannedChange, Spec, Step, StorageCopy, renamed};
+use vmdisk::plan::{Difference, KeptImage, Plan, PlannedChange, Spec, Step, StorageCopy, renamed};
 use vmdisk::write::{add_devices, disk_xml_in};
 use vmdisk::{Document, Source};
 use vmdisk_collect::{Request, collect};
@@ -52,7 +52,10 @@ pub(super) fn obstacles(change: &PlannedChange, plan: &Plan, guest: &Domain) -> 
         let images = [guest.disks[nth].backend.image(), new];
         let name = guest.name.as_deref().unwrap_or_default();
         let used = |image: &Image| users(image, name, "is not copied");
-        return images.into_iter().flatten().flat_map(used).collect();
+        let kept = change.copy.as_ref().and_then(|it| it.kept.as_ref());
+        let kept = kept.filter(|it| std::fs::symlink_metadata(&it.path).is_ok());
+        let used = images.into_iter().flatten().flat_map(used);
+        return used.chain(kept.map(KeptImage::refusal)).collect();
     }
     let Some(command) = &change.command else {
         return Vec::new();

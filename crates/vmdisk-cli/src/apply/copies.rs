@@ -13,7 +13,7 @@ use super::program::{ask, output};
 pub(super) fn replaced(
     guest: &Domain,
     planned: &Domain,
-    is_running: bool,
+    (is_running, is_reclaiming): (bool, bool),
 ) -> BTreeMap<usize, PresentImage> {
     let protocol = |disk: &'_ Disk| Some(disk.backend.image()?.protocol.clone());
     let is_planned = |disk: &Disk| {
@@ -21,9 +21,9 @@ pub(super) fn replaced(
         disks.any(|it| protocol(it) == protocol(disk))
     };
     let disks = guest.disks.iter().enumerate();
-    let disks = disks.filter(|(_, disk)| !is_planned(disk));
-    let looked =
-        disks.filter_map(|(nth, disk)| Some((nth, look(disk.backend.image()?, is_running)?)));
+    let disks = disks.filter(|(_, disk)| is_reclaiming && is_running || !is_planned(disk));
+    let look = |image: &Image| look(image, is_running, is_reclaiming);
+    let looked = disks.filter_map(|(nth, disk)| Some((nth, look(disk.backend.image()?)?)));
     let mut images: BTreeMap<usize, PresentImage> = looked.collect();
     if !images.is_empty() {
         let name = guest.name.as_deref().unwrap_or_default();
@@ -87,7 +87,7 @@ fn obstacles_of(name: &str, is_running: bool) -> Vec<String> {
 }
 
 /// An image of the host as `qemu-img` sees it; none if it is on no host path, or of a kind that is not copied.
-fn look(image: &Image, is_running: bool) -> Option<PresentImage> {
+fn look(image: &Image, is_running: bool, is_reclaiming: bool) -> Option<PresentImage> {
     let path = match &image.protocol {
         Protocol::Volume(volume) => {
             let (pool, volume) = (&volume.pool, &volume.volume);
@@ -99,7 +99,13 @@ fn look(image: &Image, is_running: bool) -> Option<PresentImage> {
     let format = image.format;
     let format = format.filter(|it| matches!(it, Format::Raw | Format::Qcow2))?;
     let mut found = PresentImage::default();
-    match chain_of(format, &path, is_running) {
+    let asked = |words: &[&str]| asked(words, format, &path, is_running);
+    let data = is_reclaiming.then(|| asked(&["map"]).ok());
+    found.data = data.flatten().map(|extents| {
+        let with_data = extents.iter().filter(|it| it["data"] == Value::Bool(true));
+        Bytes(with_data.filter_map(|it| it["length"].as_u64()).sum())
+    });
+    match asked(&["info", "--backing-chain"]) {
         Ok(chain) => {
             let first = chain.first()?;
             found.size = first["virtual-size"].as_u64().map(Bytes);
@@ -125,9 +131,18 @@ fn look(image: &Image, is_running: bool) -> Option<PresentImage> {
 
 /// What `qemu-img` says of an image and those below it. Without `-U`, it fails if a program such as a guest writes one of
 /// them.
-fn chain_of(format: Format, path: &str, is_running: bool) -> Result<Vec<Value>, String> {
-    let mut argv = ["qemu-img", "info", "--output=json", "--backing-chain", "-f"].to_vec();
-    argv.extend([format.as_str()]);
+fn asked(
+    words: &[&str],
+    format: Format,
+    path: &str,
+    is_running: bool,
+) -> Result<Vec<Value>, String> {
+    let mut argv = [
+        &["qemu-img"],
+        words,
+        &["--output=json", "-f", format.as_str()],
+    ]
+    .concat();
     argv.extend(is_running.then_some("-U"));
     argv.extend(["--", path]);
     let argv: Vec<String> = argv.into_iter().map(str::to_owned).collect();

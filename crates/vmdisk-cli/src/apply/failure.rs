@@ -12,6 +12,14 @@ pub(super) enum Failure {
 }
 
 impl Failure {
+    /// The same one; what another one made before stays if it is done.
+    pub(super) fn after(self, is_done: bool) -> Self {
+        match is_done {
+            true => Failure::Unsettled(self.into_text()),
+            false => self,
+        }
+    }
+
     pub(super) fn into_text(self) -> String {
         match self {
             Failure::Refused(why) | Failure::Failed(why) | Failure::Unsettled(why) => why,

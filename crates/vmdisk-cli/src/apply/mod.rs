@@ -9,6 +9,7 @@ mod guest;
 pub(crate) mod json;
 mod place;
 mod program;
+mod reclaim;
 mod run;
 mod state;
 mod text;
@@ -29,7 +30,7 @@ use crate::args::{ApplyArgs, ApplyFormat, ChangeArg, GenerateForm};
 use crate::ask::{ask, is_somebody_there};
 use crate::color::Colors;
 use crate::exit::Exit;
-use crate::generate::{self, into::noted_os};
+use crate::generate::{self, Made, into::noted_os};
 use crate::io::Io;
 use crate::sanitize;
 use crate::stop::Stop;
@@ -67,13 +68,18 @@ fn once(args: &ApplyArgs, io: &mut Io<'_>, colors: Colors) -> Result<(Exit, Vec<
         crate::complain(stop, io, colors.stderr);
         Ok((Exit::Findings, Vec::new()))
     };
-    let made = match generate::make(&args.plan, form, io, colors)? {
+    let mut made = match generate::make(&args.plan, form, io, colors)? {
         Ok(made) => made,
         // A finding, or a request that cannot be met.
         Err(stop) => return refuse(&stop, io),
     };
+    let kept = match reclaim::prepare(&mut made, args) {
+        Ok(kept) => kept,
+        Err(stop) => return refuse(&stop, io),
+    };
     let (spec, plan) = (made.spec(), &made.plan);
     let mut report = Envelope::of(plan);
+    report.reasons.extend(kept);
     if !args.plan.host.live {
         report
             .reasons
@@ -83,7 +89,7 @@ fn once(args: &ApplyArgs, io: &mut Io<'_>, colors: Colors) -> Result<(Exit, Vec<
     let states = states_of(plan);
     let guest = args.define.then(|| Comparison::of(name, &made.text));
     let document = guest.as_ref().and_then(Comparison::existing);
-    let have = present(plan, &states, document);
+    let have = present(&made, &states, document, args.is_reclaiming());
     let changes = match made.changes(&have) {
         Ok(changes) => changes,
         Err(stop) => return refuse(&stop, io),
@@ -234,7 +240,13 @@ fn states_of(plan: &Plan) -> Vec<State> {
 }
 
 /// What is there of a plan.
-fn present<'a>(plan: &Plan, states: &[State], guest: Option<&'a Document>) -> PresentState<'a> {
+fn present<'a>(
+    made: &Made<'_>,
+    states: &[State],
+    guest: Option<&'a Document>,
+    is_reclaiming: bool,
+) -> PresentState<'a> {
+    let plan = &made.plan;
     let sizes = states.iter().enumerate();
     let sizes: BTreeMap<usize, Bytes> = sizes
         .filter_map(|(nth, state)| match state {
@@ -251,10 +263,18 @@ fn present<'a>(plan: &Plan, states: &[State], guest: Option<&'a Document>) -> Pr
         Some(_) => name.is_some_and(guest::is_running),
         None => sizes.keys().any(is_open),
     };
-    let images = guest.map(|it| copies::replaced(it.domain(), &plan.domain, is_running));
+    let mut images = BTreeMap::new();
+    if let Some(guest) = guest.map(Document::domain) {
+        images = copies::replaced(guest, &plan.domain, (is_running, is_reclaiming));
+        if let Some(name) = name.filter(|_| is_reclaiming) {
+            let images = images.iter_mut().map(|(nth, image)| (*nth, image));
+            reclaim::note_kept(images, (guest, name, is_running), &made.target());
+        }
+    }
     PresentState {
         is_running,
-        images: images.unwrap_or_default(),
+        images,
+        is_reclaiming,
         os: guest.and_then(noted_os),
         guest: guest.map(Document::domain),
         sizes,
@@ -478,7 +498,17 @@ fn change_all<'s>(
 ) -> Result<(), Failure> {
     let mut planned = report.changes.iter_mut().filter(|it| it.state == "planned");
     let (mut of_definition, mut copies) = (Vec::new(), Vec::new());
+    let name = report.guest.as_ref().map_or("", |it| &it.name);
+    let mut is_first = work.definition.is_none();
     for (change, said) in work.asked.iter().zip(&mut planned) {
+        if change.kind == ChangeKind::Reclaim {
+            io.say(&format!("{} {}\n", said.kind, sanitize::line(&said.what)));
+            let done = reclaim::run(change, work.steps, name, run);
+            said.state = if done.is_ok() { "done" } else { "failed" };
+            done.map_err(|failure| failure.after(!is_first))?;
+            is_first = false;
+            continue;
+        }
         if change.live_copy().is_some() {
             copies.push((change, said));
             continue;
@@ -492,21 +522,15 @@ fn change_all<'s>(
         said.state = if done.is_ok() { "done" } else { "failed" };
         done?;
     }
-    let guest = &mut report.guest;
     if let Some(definition) = &work.definition {
-        change_definition(work, definition, of_definition, guest, run)?;
+        change_definition(work, definition, of_definition, &mut report.guest, run)?;
     }
-    let name = guest.as_ref().map_or("", |it| &it.name);
-    // Each of them is done when the guest uses it, and what another one made stays.
-    let mut is_first = work.definition.is_none();
+    let name = report.guest.as_ref().map_or("", |it| &it.name);
     for (change, said) in copies {
         io.say(&format!("{} {}\n", said.kind, sanitize::line(&said.what)));
         let done = change::copy_live(change, work.steps, name, run, io);
         said.state = if done.is_ok() { "done" } else { "failed" };
-        done.map_err(|failure| match is_first {
-            true => failure,
-            false => Failure::Unsettled(failure.into_text()),
-        })?;
+        done.map_err(|failure| failure.after(!is_first))?;
         is_first = false;
     }
     Ok(())

@@ -239,6 +239,51 @@ impl Made {
     }
 }
 
+/// The names of an image, of the image when its copy has taken its name, and of the copy, in one directory.
+pub(super) struct Names {
+    place: Place,
+    kept: String,
+    copy: String,
+}
+
+impl Names {
+    pub(super) fn of([image, kept, copy]: [&str; 3], is_trusted: bool) -> Result<Self, Failure> {
+        let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+        Ok(Names {
+            place: Place::of(image, is_trusted)?,
+            kept: name(kept),
+            copy: name(copy),
+        })
+    }
+
+    /// Gives the copy the name of the image. At any time, that name leads to one of them.
+    pub(super) fn exchange(&self) -> Result<(), Failure> {
+        let Place {
+            directory, name, ..
+        } = &self.place;
+        rustix::fs::linkat(directory, name, directory, &self.kept, AtFlags::empty())
+            .map_err(|error| failed(&self.place.path, error))?;
+        let kept = stat(directory, &self.kept);
+        let (is, was) = (stat(directory, name), kept.map(|it| identity_of(&it)));
+        if is.map(|it| identity_of(&it)) != was {
+            return Err(self.place.refused("was replaced meanwhile"));
+        }
+        rustix::fs::renameat(directory, &self.copy, directory, name).map_err(|error| {
+            let _ = rustix::fs::unlinkat(directory, &self.kept, AtFlags::empty());
+            failed(&self.place.path, error)
+        })
+    }
+
+    /// Gives the image its name again, in place of the copy.
+    pub(super) fn restore(&self) -> Result<(), Failure> {
+        let Place {
+            directory, name, ..
+        } = &self.place;
+        rustix::fs::renameat(directory, &self.kept, directory, name)
+            .map_err(|error| failed(&self.place.path, error))
+    }
+}
+
 /// Writes the name of a file to the drive, before something else depends on it.
 pub(super) fn keep_name(path: &str) {
     let directory = Path::new(path).parent();

@@ -21,7 +21,7 @@ use crate::sanitize;
 /// The steps of a run.
 pub(super) struct Run<'s> {
     is_stopped: Arc<AtomicBool>,
-    is_trusted: bool,
+    pub(super) is_trusted: bool,
     /// The file that is being made.
     file: Option<(&'s Step, Private)>,
     made: Vec<(&'s Step, Thing)>,

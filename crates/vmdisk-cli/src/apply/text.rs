@@ -84,6 +84,7 @@ fn change_text(change: &ListedChange) -> String {
     if ["planned", "not-asked"].contains(state) {
         let undo = match is_final {
             Some(why) => format!("nothing: {why}"),
+            None if undo.first().is_some_and(|it| it == "mv") => command(undo),
             None => format!("{}, with the definition before", command(undo)),
         };
         let commands = [

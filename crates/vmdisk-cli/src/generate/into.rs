@@ -73,9 +73,8 @@ impl Existing {
             ..asked.spec.clone()
         };
         let resolved = vmdisk::resolve(&self.document);
-        plan_into(&spec, &resolved.domain, facts, check.target).map_err(|errors: PlanErrors| {
-            Stop(errors.iter().map(|error| asked.message(error)).collect())
-        })
+        plan_into(&spec, &resolved.domain, facts, check.target)
+            .map_err(|errors: PlanErrors| asked.stop(&errors))
     }
 
     /// The text of the domain with the disks of a plan, and findings that they add to it.

@@ -85,14 +85,25 @@ impl Made<'_> {
         let nothing = Facts::default();
         let facts = self.known.facts().unwrap_or(&nothing);
         let target = self.known.target();
-        plan_changes(have, &self.asked.spec, &self.plan, facts, &target).map_err(|errors| {
-            Stop(
-                errors
-                    .iter()
-                    .map(|error| self.asked.message(error))
-                    .collect(),
-            )
-        })
+        plan_changes(have, &self.asked.spec, &self.plan, facts, &target)
+            .map_err(|errors| self.asked.stop(&errors))
+    }
+
+    /// The target of the plan.
+    pub(crate) fn target(&self) -> Target {
+        self.known.target()
+    }
+
+    /// Plans copies beside the images; returns false if there is none that a sparse copy replaces.
+    pub(crate) fn plan_beside(&mut self) -> Result<bool, Stop> {
+        if !self.asked.spec.beside(".new") {
+            return Ok(false);
+        }
+        let nothing = Facts::default();
+        let facts = self.known.facts().unwrap_or(&nothing);
+        self.plan = plan(&self.asked.spec, facts, &self.known.target())
+            .map_err(|errors| self.asked.stop(&errors))?;
+        Ok(true)
     }
 
     /// Findings that a changed definition has and the definition before has not; an error refuses.
@@ -197,8 +208,7 @@ fn new(
     check: &Check<'_>,
 ) -> Result<(Plan, Written), Stop> {
     let target = check.target;
-    let plan = plan(&asked.spec, facts, target)
-        .map_err(|errors| Stop(errors.iter().map(|error| asked.message(error)).collect()))?;
+    let plan = plan(&asked.spec, facts, target).map_err(|errors| asked.stop(&errors))?;
     let written = write::guest(&plan, facts, target.clone(), check.to, check.qemu_format)?;
     let mut warnings = check.plan(&plan, asked, written.as_ref())?;
     let mut written = match written {

@@ -150,8 +150,8 @@ pub(crate) fn planned(name: String, text: &str, target: &Target) -> Result<(Spec
         one_liners: &[],
         options: Vec::new(),
     };
-    let plan = plan(&asked.spec, &Facts::default(), target)
-        .map_err(|errors| Stop(errors.iter().map(|error| asked.message(error)).collect()))?;
+    let plan =
+        plan(&asked.spec, &Facts::default(), target).map_err(|errors| asked.stop(&errors))?;
     Ok((asked.spec, plan))
 }
 
@@ -208,8 +208,12 @@ impl GenerateInput<'_> {
         })
     }
 
-    /// An error of planning, shown at the place of the request.
-    pub(super) fn message(&self, error: &PlanError) -> Message {
+    /// Errors of planning, shown at the places of the requests.
+    pub(super) fn stop(&self, errors: &[PlanError]) -> Stop {
+        Stop(errors.iter().map(|error| self.message(error)).collect())
+    }
+
+    fn message(&self, error: &PlanError) -> Message {
         let PlanError {
             at,
             message: what,

@@ -98,6 +98,36 @@ kill $daemon
 wait $daemon
 "#;
 
+/// Gives space of a guest back: by a run, by the script, and while it runs without an agent. The guest starts with the copy.
+const RECLAIMS: &str = r#"
+export PATH="$(dirname "$2"):$PATH"
+libvirtd -p /run/libvirt/pid >libvirtd.log 2>&1 &
+daemon=$!
+wait_for_libvirt
+reclaim() { vmdisk apply before.yaml --define --change reclaim "$@" 2>&1; }
+vmdisk apply before.yaml --define
+for way in run script; do
+  echo "-- $way"
+  qemu-io -c 'write -P 7 0 4M' -c 'write -P 0 4M 16M' images/a.qcow2 >/dev/null
+  case $way in
+  run) reclaim ;;
+  script) reclaim --dry-run --format script >reclaim.sh; sh reclaim.sh 2>&1 ;;
+  esac
+  echo "status $?"
+  qemu-img compare -f qcow2 -F qcow2 images/a.qcow2 images/a.qcow2.old
+  [ "$(stat -c %b images/a.qcow2)" -lt "$(($(stat -c %b images/a.qcow2.old) / 2))" ] && echo smaller
+  rm images/a.qcow2.old
+  virsh start web1
+  virsh domblklist web1 | grep -o '/images/.*'
+  reclaim
+  vmdisk apply before.yaml --define
+  virsh destroy web1
+done
+echo "-- end"
+kill $daemon
+wait $daemon
+"#;
+
 /// The parts of what a script prints that begins its parts with `-- NAME`; none if it may not mount.
 fn parts(script: &str, place: &Place) -> Option<Vec<(String, String)>> {
     let tools = ["virsh", "qemu-system-x86_64", "libvirtd", "qemu-io"];
@@ -208,6 +238,26 @@ fn the_data_of_a_running_guest_of_a_real_libvirt_moves_or_stays() {
     assert!(killed.contains(&moved), "{killed}");
     let full = said("full");
     assert!(full.contains(&left), "{full}");
+}
+
+#[test]
+fn a_guest_of_a_real_libvirt_starts_with_the_sparse_copy_of_its_image() {
+    let before = DISK.replace("8M", "24M");
+    let place = with_specs(&before, &before);
+    let Some(parts) = parts(RECLAIMS, &place) else {
+        return;
+    };
+    assert_eq!(parts.len(), 3, "{parts:?}");
+    for (_, part) in parts.iter().filter(|(way, _)| way != "end") {
+        for line in [
+            "status 0\nImages are identical.\nsmaller\n",
+            "\n/images/a.qcow2\n",
+            "no guest agent answers in the guest web1, which runs",
+            "nothing-to-do\n",
+        ] {
+            assert!(part.contains(line), "{line}\n{part}");
+        }
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod apply_live;
 mod apply_move;
 mod apply_pairs;
 mod apply_races;
+mod apply_reclaim;
 mod apply_script;
 mod apply_states;
 mod apply_undo;

@@ -22,6 +22,9 @@ pub struct PresentState<'a> {
     pub sizes: BTreeMap<usize, Bytes>,
     /// The images of the guest's disks that a copy can replace, by the numbers of the disks.
     pub images: BTreeMap<usize, PresentImage>,
+    /// True if the guest gives back the space of its images: a guest that runs discards what it does not use, and the copies of
+    /// images of a guest that is off, which the plan makes, take their names.
+    pub is_reclaiming: bool,
 }
 
 /// An image of a guest as programs see it.
@@ -33,6 +36,10 @@ pub struct PresentImage {
     pub size: Option<Bytes>,
     /// Bytes that it takes on its file system; none if that is not known.
     pub allocated: Option<Bytes>,
+    /// Bytes of it that may be data; none if that is not known. The others are holes and zeroes.
+    pub data: Option<Bytes>,
+    /// Why it keeps what the guest discards; none if it does not, or that is not known.
+    pub keeps_discards: Option<String>,
     /// The images below it, whose data a copy contains.
     pub below: Vec<String>,
     /// Why it is not copied.
@@ -56,6 +63,8 @@ words! {
         Bus = "bus",
         /// The data of a disk is copied to other storage; the old one stays.
         Move = "move",
+        /// Space that the guest does not use is given back.
+        Reclaim = "reclaim",
     }
 }
 
@@ -168,6 +177,35 @@ pub struct StorageCopy {
     pub copy: Step,
     /// The comparison of both, after the copy, and before the new storage gets its name.
     pub comparison: Step,
+    /// The other name that the old storage gets if the new one takes its name.
+    pub kept: Option<KeptImage>,
+}
+
+/// An image that gives its name to its copy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptImage {
+    /// Its other path.
+    pub path: String,
+    /// The program that fails if a guest writes the image then, and its arguments.
+    pub check: Vec<String>,
+}
+
+impl KeptImage {
+    /// Why it does not get its other name if something has it.
+    pub fn refusal(&self) -> String {
+        format!(
+            "{} exists, perhaps of an earlier run: remove it when the guest works without it",
+            self.path
+        )
+    }
+}
+
+impl StorageCopy {
+    /// The format of the old storage in the words of QEMU.
+    pub(super) fn format(&self) -> &str {
+        let mut words = self.comparison.argv.iter().skip_while(|it| *it != "-f");
+        words.nth(1).map_or("raw", String::as_str)
+    }
 }
 
 /// Changes of the definition of a guest.

@@ -6,6 +6,7 @@ mod guest;
 mod live;
 mod moved;
 mod place;
+mod reclaim;
 
 use std::collections::BTreeSet;
 
@@ -13,8 +14,8 @@ use vmdisk_facts::{Facts, Target};
 use vmdisk_model::{Bytes, Disk, Domain};
 
 pub use change::{
-    ChangeKind, ChangePlan, DefinitionChange, DownTime, LiveChange, LiveCopy, PlannedChange,
-    PresentImage, PresentState, StorageChange, StorageCopy,
+    ChangeKind, ChangePlan, DefinitionChange, DownTime, KeptImage, LiveChange, LiveCopy,
+    PlannedChange, PresentImage, PresentState, StorageChange, StorageCopy,
 };
 
 use crate::plan::{Plan, PlanErrors};
@@ -52,6 +53,11 @@ pub fn plan_changes(
         let is_size = |it: &PlannedChange| matches!(it.kind, ChangeKind::Grow | ChangeKind::Shrink);
         plan.changes
             .retain(|it| !is_size(it) || !moved.contains(&it.disk));
+        if have.is_reclaiming {
+            plan.changes.retain(|it| it.kind == ChangeKind::Reclaim);
+            let trimmed = have.is_running.then(|| reclaim::trimmed(have, guest));
+            plan.changes.extend(trimmed);
+        }
     }
     Ok(plan)
 }

@@ -6,6 +6,7 @@ use super::change::{
     AFTER_GROWTH, ChangeKind, DefinitionChange, DownTime, LiveChange, LiveCopy, PlannedChange,
     PresentImage, PresentState, StorageCopy, empty,
 };
+use super::reclaim;
 use crate::plan::Plan;
 use crate::spec::{BackendSpec, Difference, Spec};
 use crate::steps::{Condition, CopySource, Step, StepKind, copied};
@@ -133,14 +134,19 @@ impl<'a> Moves<'a> {
                     ..change
                 });
             }
+            let copy = StorageCopy {
+                step: disk.step,
+                from: present.path.clone(),
+                copy,
+                comparison,
+                kept: None,
+            };
+            if have.is_reclaiming {
+                return Some(reclaim::copied(change, copy, present, (disk.old, old)));
+            }
             Some(PlannedChange {
                 down_time: DownTime::Off,
-                copy: Some(StorageCopy {
-                    step: disk.step,
-                    from: present.path.clone(),
-                    copy,
-                    comparison,
-                }),
+                copy: Some(copy),
                 definition: DefinitionChange {
                     backend: Some((disk.old, backend)),
                     ..DefinitionChange::default()

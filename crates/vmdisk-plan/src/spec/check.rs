@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use vmdisk_fields as fields;
-use vmdisk_model::{Bytes, Fields};
+use vmdisk_model::{Bytes, Fields, Preallocation, Qcow2Preallocation};
 
 use super::backend::{BackendSpec, LvmThinSpec};
 use super::check_backend::check_backend;
@@ -416,6 +416,42 @@ impl Spec {
             }
         }
         paths
+    }
+
+    /// Gives each image file that a plan makes sparse and from nothing another name, which ends like this; returns true if
+    /// there is one.
+    pub fn beside(&mut self, ending: &str) -> bool {
+        let mut has_some = false;
+        for disk in &mut self.disks {
+            let (path, source, is_sparse) = match &mut disk.backend {
+                BackendSpec::Raw(raw) => {
+                    let is_sparse = matches!(raw.preallocation, None | Some(Preallocation::Off));
+                    (
+                        &mut raw.path,
+                        &mut raw.source,
+                        raw.size.is_some() && is_sparse,
+                    )
+                }
+                BackendSpec::Qcow2(qcow2) => {
+                    let is_sparse = !matches!(
+                        qcow2.preallocation,
+                        Some(Qcow2Preallocation::Falloc | Qcow2Preallocation::Full)
+                    );
+                    (
+                        &mut qcow2.path,
+                        &mut qcow2.source,
+                        qcow2.size.is_some() && is_sparse,
+                    )
+                }
+                _ => continue,
+            };
+            if is_sparse {
+                path.push_str(ending);
+                *source = None;
+                has_some = true;
+            }
+        }
+        has_some
     }
 }
 

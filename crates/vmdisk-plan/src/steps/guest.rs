@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::comment::comment;
 use super::{Step, shell_word as quote};
-use crate::{LiveChange, Plan, PlannedChange};
+use crate::{ChangeKind, KeptImage, LiveChange, Plan, PlannedChange};
 
 /// Work that a script does for a plan.
 #[derive(Clone, Debug, Default)]
@@ -35,8 +35,10 @@ pub(super) struct GuestPart<'a> {
     definition: Option<ScriptDefinition<'a>>,
     /// The old storage of copies.
     copied: Vec<&'a str>,
+    /// The names of images that copies take: the image, its other name, and the copy.
+    exchanged: Vec<(&'a str, &'a KeptImage, String)>,
     /// What it gets at once if it runs.
-    live: Vec<(&'a LiveChange, &'a str)>,
+    live: Vec<(&'a LiveChange, &'a PlannedChange)>,
     /// True if it must run, and false if it must be off.
     runs: Option<bool>,
 }
@@ -45,12 +47,20 @@ impl<'a> GuestPart<'a> {
     pub(super) fn of(plan: &'a Plan, work: &ScriptWork<'a>) -> Self {
         let copies = work.changes.iter().filter_map(|it| it.copy.as_ref());
         let needs_state = |it: &&PlannedChange| {
-            it.command.is_some() || it.copy.is_some() || it.live_copy().is_some()
+            it.command.is_some()
+                || it.copy.is_some()
+                || it.live_copy().is_some()
+                || it.kind == ChangeKind::Reclaim
         };
         let live = work.changes.iter();
+        let exchanged = copies.clone().filter_map(|copy| {
+            let made = plan.steps[copy.step].makes();
+            Some((copy.from.as_str(), copy.kept.as_ref()?, made))
+        });
         GuestPart {
+            exchanged: exchanged.collect(),
             live: live
-                .filter_map(|it| Some((it.live.as_ref()?, it.what.as_str())))
+                .filter_map(|it| Some((it.live.as_ref()?, *it)))
                 .collect(),
             name: plan.domain.name.as_deref().unwrap_or_default(),
             definition: work.definition,
@@ -121,7 +131,12 @@ impl<'a> GuestPart<'a> {
             let list = format!("$(virsh snapshot-list --name -- {guest})");
             writeln!(out, "    [ -z \"{list}\" ] || refuse {snapshots}")?;
         }
-        writeln!(out, "}}\nas_before")
+        writeln!(out, "}}\nas_before")?;
+        for (_, kept, _) in &self.exchanged {
+            let refusal = quote(&comment(&kept.refusal()));
+            writeln!(out, "[ ! -e {} ] || refuse {refusal}", quote(&kept.path))?;
+        }
+        Ok(())
     }
 
     /// Defines the guest, and changes it if it runs. What libvirt has after a failure decides whether the new storage goes.
@@ -129,13 +144,25 @@ impl<'a> GuestPart<'a> {
         if let Some(ScriptDefinition { before, .. }) = self.definition {
             self.write_definition(before, out)?;
         }
+        for (from, KeptImage { path, check }, made) in &self.exchanged {
+            let (image, old, made) = (quote(from), quote(path), quote(made));
+            let late = format!("the guest {} was started meanwhile", comment(self.name));
+            writeln!(out, "\n# The copy takes the name of its image.\nas_before")?;
+            writeln!(out, "ln -T -- {image} {old}\nmv -fT -- {made} {image}")?;
+            writeln!(out, "{} >/dev/null || {{", quoted(check))?;
+            writeln!(
+                out,
+                "    mv -fT -- {old} {image}\n    refuse {}\n}}",
+                quote(&late)
+            )?;
+        }
         if !self.live.is_empty() {
             writeln!(
                 out,
                 "\n# What a guest that runs gets at once. New storage stays.\ntrap - EXIT INT TERM HUP"
             )?;
         }
-        for (LiveChange { argv, input, copy }, what) in &self.live {
+        for (LiveChange { argv, input, copy }, change) in &self.live {
             let command = match input {
                 Some(input) => format!("{} | {}", quoted(input), quoted(argv)),
                 None => quoted(argv),
@@ -147,9 +174,13 @@ impl<'a> GuestPart<'a> {
                 writeln!(out, "    printf '%s\\n' {stays} >&2\n    exit 2\n}}")?;
                 continue;
             }
+            if change.kind == ChangeKind::Reclaim {
+                writeln!(out, "{command} || exit 2")?;
+                continue;
+            }
             let waits = format!(
-                "after its next start, the guest {} has it: {what}",
-                self.name
+                "after its next start, the guest {} has it: {}",
+                self.name, change.what
             );
             let (guest, waits) = (quote(self.name), quote(&comment(&waits)));
             writeln!(

@@ -3,7 +3,7 @@
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::Serialize;
-use vmdisk_plan::{Difference, PlannedChange};
+use vmdisk_plan::{ChangeKind, Difference, PlannedChange};
 
 /// A change of a guest or of storage that is there.
 #[derive(Debug, Serialize)]
@@ -13,7 +13,7 @@ use vmdisk_plan::{Difference, PlannedChange};
 pub struct ListedChange {
     /// Number of the change, from 1.
     pub id: usize,
-    /// `grow`, `shrink`, `add`, `remove`, `options`, `bus` or `move`: the word for `--change`. `shrink` is always refused.
+    /// `grow`, `shrink`, `add`, `remove`, `options`, `bus`, `move` or `reclaim`: the word for `--change`. `shrink` is always refused.
     pub kind: &'static str,
     /// Target of the disk.
     pub disk: String,
@@ -63,6 +63,12 @@ impl ListedChange {
         let of_guest = || define.to_vec();
         let live = change.live.as_ref().map(|it| it.argv.clone());
         let live = live.unwrap_or_default();
+        let is_live_alone = change.live_copy().is_some()
+            || change.kind == ChangeKind::Reclaim && change.live.is_some();
+        let kept = change
+            .copy
+            .as_ref()
+            .and_then(|it| Some((&it.from, it.kept.as_ref()?)));
         ListedChange {
             id: index + 1,
             kind: change.kind.word(),
@@ -70,7 +76,7 @@ impl ListedChange {
             what: change.what.clone(),
             argv: match (&change.command, &change.copy, &change.refusal) {
                 (Some(command), ..) => command.argv.clone(),
-                (None, None, None) if change.live_copy().is_some() => live.clone(),
+                (None, None, None) if is_live_alone => live.clone(),
                 (None, _, Some(_)) => Vec::new(),
                 (None, Some(copy), None) => copy.copy.argv.clone(),
                 (None, None, None) => of_guest(),
@@ -79,13 +85,16 @@ impl ListedChange {
                 (Some(copy), None) => copy.comparison.argv.clone(),
                 _ => Vec::new(),
             },
-            live: match change.live_copy() {
-                Some(_) => Vec::new(),
-                None => live,
-            },
-            undo: match change.is_final.is_some() || change.refusal.is_some() {
+            live: match is_live_alone {
                 true => Vec::new(),
-                false => of_guest(),
+                false => live,
+            },
+            undo: match kept {
+                _ if change.is_final.is_some() || change.refusal.is_some() => Vec::new(),
+                Some((image, kept)) => ["mv", "-fT", "--", &kept.path, image]
+                    .map(str::to_owned)
+                    .to_vec(),
+                None => of_guest(),
             },
             is_final: change.is_final,
             bytes: change.bytes.map(|bytes| bytes.0),
