@@ -166,6 +166,19 @@ fn what_the_storage_decides_differs_by_facts_or_with_the_storage() {
             &disk("detect-zeroes: unmap, discard: ignore,", raw),
             &["discard: unmap, not ignore"],
         ),
+        // Only a disk that is written has discards.
+        (
+            "",
+            disk("readonly: true,", raw),
+            &disk("discard: unmap,", raw),
+            &["readonly: true, not unset", "discard: ignore, not unmap"],
+        ),
+        (
+            "",
+            disk("readonly: false,", qcow2),
+            &disk("readonly: true,", qcow2),
+            &["readonly: false, not true", "discard: unmap, not ignore"],
+        ),
         // What was known is known of the old storage.
         (
             "",

@@ -11,6 +11,7 @@ use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, Stat};
+use rustix::fs::{Gid, Uid};
 use rustix::io::{Errno, FdFlags};
 
 use super::failure::Failure;
@@ -256,7 +257,7 @@ impl Names {
         })
     }
 
-    /// Gives the copy the name of the image. At any time, that name leads to one of them.
+    /// Gives the copy the owner, the permissions and the name of the image. At any time, that name leads to one of them.
     pub(super) fn exchange(&self) -> Result<(), Failure> {
         let Place {
             directory, name, ..
@@ -264,14 +265,30 @@ impl Names {
         rustix::fs::linkat(directory, name, directory, &self.kept, AtFlags::empty())
             .map_err(|error| failed(&self.place.path, error))?;
         let kept = stat(directory, &self.kept);
-        let (is, was) = (stat(directory, name), kept.map(|it| identity_of(&it)));
-        if is.map(|it| identity_of(&it)) != was {
+        let [is, was] = [stat(directory, name), kept].map(|it| it.map(|it| identity_of(&it)));
+        if is != was {
             return Err(self.place.refused("was replaced meanwhile"));
         }
-        rustix::fs::renameat(directory, &self.copy, directory, name).map_err(|error| {
+        let is_named = self
+            .own(kept)
+            .and_then(|()| rustix::fs::renameat(directory, &self.copy, directory, name));
+        is_named.map_err(|error| {
             let _ = rustix::fs::unlinkat(directory, &self.kept, AtFlags::empty());
             failed(&self.place.path, error)
         })
+    }
+
+    /// Gives the copy the owner and the permissions of the image.
+    fn own(&self, image: rustix::io::Result<Stat>) -> rustix::io::Result<()> {
+        let image = image?;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let copy = rustix::fs::openat(&self.place.directory, &self.copy, flags, Mode::empty())?;
+        let has = rustix::fs::fstat(&copy)?;
+        if (has.st_uid, has.st_gid) != (image.st_uid, image.st_gid) {
+            let (user, group) = (Uid::from_raw(image.st_uid), Gid::from_raw(image.st_gid));
+            rustix::fs::fchown(&copy, Some(user), Some(group))?;
+        }
+        rustix::fs::fchmod(&copy, Mode::from_raw_mode(image.st_mode))
     }
 
     /// Gives the image its name again, in place of the copy.

@@ -55,6 +55,8 @@ fn a_sparse_copy_takes_the_name_of_an_image_and_the_image_stays() {
             let Some(place) = prepared_with(image, format, name) else {
                 return;
             };
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o640);
+            fs::set_permissions(path(&place, name), mode).unwrap();
             let (definition, bytes) = (
                 place.read("guests/web1"),
                 fs::read(path(&place, name)).unwrap(),
@@ -94,6 +96,8 @@ fn a_sparse_copy_takes_the_name_of_an_image_and_the_image_stays() {
             assert_eq!(code, Some(0), "{way}: {said}{errors}");
             assert!(read(&place, format, name) == data(), "{way} {name}");
             assert!(taken(&place, name) < 4 << 20, "{way} {name}");
+            let now = fs::metadata(path(&place, name)).unwrap();
+            assert_eq!(now.mode() & 0o777, 0o640, "{way} {name}");
             let old = format!("{name}.old");
             assert!(fs::read(path(&place, &old)).unwrap() == bytes);
             assert_eq!(files(&place), [name, &old]);

@@ -26,8 +26,8 @@ pub struct Difference {
 /// Keys of a disk that are compared even if the spec leaves them to the plan. The image is compared, too.
 const ALWAYS: [&str; 2] = ["bus", "media"];
 
-/// Keys of a disk that its storage decides, each with the keys that decide it, too.
-const OF_STORAGE: [(&str, &[&str]); 3] = [("cache", &[]), ("io", &["cache"]), ("discard", &[])];
+/// Keys of a disk that its storage decides, each with the key that decides it, too.
+const OF_STORAGE: [(&str, &str); 3] = [("cache", ""), ("io", "cache"), ("discard", "readonly")];
 
 const UNSET: &str = "unset";
 
@@ -45,7 +45,7 @@ impl Difference {
 impl Spec {
     /// The keys that differ between the guest of the plan of this spec and one that exists: all that this spec sets, and the
     /// cache mode, the I/O interface and discards if facts decide them. Without facts, they differ only with what decides
-    /// them: the image, or the cache mode. A disk is the planned one with its image, or else with its target.
+    /// them: the image, the cache mode for the I/O interface, and a disk that is not read-only any more. A disk is the planned one with its image, or else with its target.
     pub fn differences(&self, plan: &Plan, existing: &Domain) -> Vec<Difference> {
         let asked = written(self);
         let planned = &plan.domain;
@@ -177,21 +177,27 @@ fn compare_disks(
             continue;
         };
         let asked = disks(asked).get(nth);
+        let first = found.len();
         found.extend(dropped(asked, disk, same).map(|it| Difference {
             disk: Some(name.to_owned()),
             key: format!("disk {name}: {}", it.key),
             ..it
         }));
-        let mut differing: Vec<&str> = Vec::new();
+        let is_asked = |key: &str| asked.is_some_and(|it| it.get(key).is_some());
         for entry in disk.members() {
             let key = entry.key.as_str();
-            let is_asked = asked.is_some_and(|it| it.get(key).is_some());
             let is_image = matches!(entry.node.value, Value::Map(_));
-            let is_decided = || is_decided(key, nth, &differing, choices);
-            if is_asked || is_image || ALWAYS.contains(&key) || is_decided() {
-                let (path, before) = (format!("disk {name}: {key}"), found.len());
+            if is_asked(key) || is_image || ALWAYS.contains(&key) {
+                let path = format!("disk {name}: {key}");
                 compare(Some(name), &path, &entry.node, same.get(key), found);
-                differing.extend((found.len() > before).then_some(key));
+            }
+        }
+        for (key, deciding) in OF_STORAGE {
+            if let Some(planned) = disk.get(key).filter(|_| !is_asked(key))
+                && is_decided((key, deciding), nth, &found[first..], choices)
+            {
+                let path = format!("disk {name}: {key}");
+                compare(Some(name), &path, planned, same.get(key), found);
             }
         }
     }
@@ -203,19 +209,23 @@ fn compare_disks(
     }
 }
 
-/// True for a key that a plan decided for a disk that has these differences: by facts, or for other storage than the disk has.
-fn is_decided(key: &str, nth: usize, differing: &[&str], choices: &[Choice]) -> bool {
-    let mut keys = OF_STORAGE.iter();
-    let Some((_, deciding)) = keys.find(|(it, _)| *it == key) else {
-        return false;
-    };
+/// True for a key that a plan decided for a disk that differs so: by facts, or for other storage than the disk has.
+fn is_decided(
+    (key, deciding): (&str, &str),
+    nth: usize,
+    differing: &[Difference],
+    choices: &[Choice],
+) -> bool {
     let mut choices = choices.iter();
     let is_by_fact = |it: &Choice| {
         it.at.disk() == Some(nth) && it.option == key && it.source == ChoiceSource::Fact
     };
-    let mut differing = differing.iter();
+    let mut differing = differing.iter().map(Difference::own_key);
     choices.any(is_by_fact)
-        || differing.any(|it| BackendSpec::KINDS.contains(it) || deciding.contains(it))
+        || differing.any(|it| {
+            let kind = it.split('.').next().unwrap_or_default();
+            it == deciding || BackendSpec::KINDS.contains(&kind)
+        })
 }
 
 /// What the disk that exists has and the planned one has not: options that the spec sets to their defaults, which a plan does

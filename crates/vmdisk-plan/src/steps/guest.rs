@@ -148,6 +148,9 @@ impl<'a> GuestPart<'a> {
             let (image, old, made) = (quote(from), quote(path), quote(made));
             let late = format!("the guest {} was started meanwhile", comment(self.name));
             writeln!(out, "\n# The copy takes the name of its image.\nas_before")?;
+            for program in ["chown", "chmod"] {
+                writeln!(out, "{program} --reference={image} -- {made}")?;
+            }
             writeln!(out, "ln -T -- {image} {old}\nmv -fT -- {made} {image}")?;
             writeln!(out, "{} >/dev/null || {{", quoted(check))?;
             writeln!(
