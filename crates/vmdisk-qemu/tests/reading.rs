@@ -102,7 +102,7 @@ fn what_is_no_command_line_or_more_than_one_is_refused_with_a_reason() {
             "[Service]\nExecStart=/bin/true",
             "no QEMU command line found",
         ),
-        ("[1]", "not a JSON array of strings: expected `\"`"),
+        ("[1]", "not a JSON array of strings: expected a string"),
         (
             "qemu-system-x86_64 -S \\\n# -hda a.img \\\n-hdb b.img \\\n-m 2G\n",
             "`-hdb` is not part of the command: the command of QEMU ends before this line",

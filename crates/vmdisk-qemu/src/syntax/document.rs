@@ -1,7 +1,10 @@
 //! The scripts within documentation, workflows and image definitions. Prose is never read.
 
+use std::ops::Range;
+
 use vmdisk_source::Span;
 
+use super::makefile::logical_length;
 use super::text::Text;
 
 /// A part of a text that holds command lines.
@@ -9,7 +12,7 @@ use super::text::Text;
 pub(super) enum Block {
     /// A script.
     Script(Text),
-    /// JSON arrays with arguments, of which the text without continued lines is given.
+    /// The texts that begin with JSON arrays of arguments, without continued lines.
     Arrays(Vec<Text>),
 }
 
@@ -268,7 +271,8 @@ fn dockerfile(text: &str) -> Vec<Block> {
                 "CMD" | "ENTRYPOINT" if rest.trim_start().starts_with('[') => {
                     let from = at + rest.len() - rest.trim_start().len();
                     let nth = usize::from(word.eq_ignore_ascii_case("CMD"));
-                    arrays[nth] = Some(array(text, from));
+                    let end = from + logical_length(&text[from..]);
+                    arrays[nth] = Some(array(text, from..end));
                 }
                 "FROM" => end_stage(&mut arrays, &mut blocks),
                 "CMD" | "ENTRYPOINT" | "RUN" => script.push(at, start + line.len()),
@@ -294,38 +298,19 @@ fn packer(text: &str) -> Vec<Block> {
     let starts = text.match_indices("qemuargs").take(MAX_ARRAYS);
     let arrays = starts.filter_map(|(at, _)| {
         let from = at + text[at..].find('[')?;
-        Some(Block::Arrays(vec![array(text, from)]))
+        Some(Block::Arrays(vec![array(text, from..text.len())]))
     });
     arrays.collect()
 }
 
-/// The text of an array, without the backslashes that continue its lines.
-fn array(text: &str, from: usize) -> Text {
-    let (mut depth, mut is_text) = (0_usize, false);
-    let mut array = Text::empty(from);
-    let (mut start, mut at) = (from, from);
-    let bytes = text.as_bytes();
-    while at < bytes.len() {
-        match (bytes[at], bytes.get(at + 1)) {
-            (b'\\', Some(b'\n')) => {
-                array.push_verbatim(text, Span::new(start, at));
-                start = at + 2;
-                at += 1;
-            }
-            (b'\\', _) if is_text => at += 1,
-            (b'"', _) => is_text = !is_text,
-            (b'[', _) if !is_text => depth += 1,
-            (b']', _) if !is_text => {
-                depth -= 1;
-                if depth == 0 {
-                    at += 1;
-                    break;
-                }
-            }
-            _ => {}
-        }
-        at += 1;
+/// A text that begins with an array, without the backslashes that continue its lines.
+fn array(text: &str, range: Range<usize>) -> Text {
+    let mut array = Text::empty(range.start);
+    let mut start = range.start;
+    for (at, _) in text[range.clone()].match_indices("\\\n") {
+        array.push_verbatim(text, Span::new(start, range.start + at));
+        start = range.start + at + 2;
     }
-    array.push_verbatim(text, Span::new(start, at.min(bytes.len())));
+    array.push_verbatim(text, Span::new(start, range.end));
     array
 }

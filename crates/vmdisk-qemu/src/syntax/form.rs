@@ -274,7 +274,7 @@ fn read_blocks(text: &str, kind: Kind, shell: &mut Shell<'_>) {
                 shell.has_other_commands = true;
             }
             Block::Arrays(arrays) => {
-                let commands = arrays.iter().map(json_text::commands_of);
+                let commands = arrays.iter().map(json_text::first_commands);
                 let words: Vec<Text> = commands.flatten().flatten().flatten().collect();
                 let site = Site {
                     at: arrays[0].whole().start,

@@ -1,5 +1,9 @@
-//! JSON with spans.
+//! JSON with spans. The parser is serde's; its raw values keep their places.
 
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
 use vmdisk_source::Span;
 
 use super::properties::{Kind, Properties, Property, Syntax};
@@ -19,37 +23,24 @@ pub(crate) struct Fault {
 
 /// The commands of an array, which is the whole text: its strings are one, or those of each array in it.
 pub(crate) fn commands(file: &str) -> Result<Vec<Vec<Text>>, ReadFailure> {
-    let mut text = Text::empty(0);
-    text.push_verbatim(file, Span::new(0, file.len()));
-    commands_of(&text)
+    let text = whole(file);
+    let mut json = Json::new(&text);
+    let raw = json.only_value().map_err(not_strings)?;
+    json.commands(raw)
 }
 
-/// As [`commands`], for a part of a text.
-pub(crate) fn commands_of(text: &Text) -> Result<Vec<Vec<Text>>, ReadFailure> {
-    let mut parser = Parser {
-        text,
-        at: 0,
-        found: Vec::new(),
-        ends: Vec::new(),
-    };
-    let mut commands = Vec::new();
-    let mut counted = Counted::default();
-    parser.space();
-    let begin = parser.at;
-    parser.expect(b'[').map_err(not_strings)?;
-    parser.space();
-    if parser.peek() == Some(b'[') {
-        while parser.peek() != Some(b']') {
-            commands.push(parser.strings(&mut counted)?);
-            parser.next_item()?;
-        }
-        parser.at += 1;
-    } else {
-        parser.at = begin;
-        commands.push(parser.strings(&mut counted)?);
-    }
-    parser.end().map_err(not_strings)?;
-    Ok(commands)
+/// As [`commands`], for the array that a text begins with.
+pub(crate) fn first_commands(text: &Text) -> Result<Vec<Vec<Text>>, ReadFailure> {
+    let mut json = Json::new(text);
+    let first = json.values().next();
+    let raw = first.unwrap_or_else(|| json.only_value());
+    json.commands(raw.map_err(not_strings)?)
+}
+
+fn whole(file: &str) -> Text {
+    let mut text = Text::empty(0);
+    text.push_verbatim(file, Span::new(0, file.len()));
+    text
 }
 
 fn not_strings(fault: Fault) -> ReadFailure {
@@ -69,249 +60,195 @@ pub(crate) fn object_with(
     file: &str,
     inner: &str,
 ) -> Result<(Properties, Option<usize>), Fault> {
-    let mut parser = Parser {
-        text,
-        at: 0,
-        found: Vec::new(),
-        ends: Vec::new(),
+    let mut json = Json::new(text);
+    let raw = json.only_value()?;
+    json.object(raw, "", 0)?;
+    let end_of = |key: &str| {
+        let (_, end) = json.ends.iter().rev().find(|it| it.0 == key)?;
+        Some(text.span(*end..*end + 1).start)
     };
-    parser.space();
-    let end = parser.object("", 0)?;
-    parser.end()?;
-    let end = text.span(end..end + 1).start;
+    let end = end_of("").unwrap_or_default();
     let quote = text
         .as_str()
         .find('"')
         .and_then(|at| text.span(at..at + 1).slice(file))
         .unwrap_or("\"")
         .to_owned();
-    let of_inner = parser.ends.iter().rev().find(|(key, _)| key == inner);
-    let inner_end = of_inner.map(|(_, end)| text.span(*end..*end + 1).start);
-    let members = Properties::new(parser.found, Syntax::Json { end, quote });
+    let inner_end = end_of(inner);
+    let members = Properties::new(json.found, Syntax::Json { end, quote });
     Ok((members, inner_end))
 }
 
 /// The members of the objects that follow one another, each with its place.
 pub(crate) fn objects(file: &str) -> Result<Vec<(usize, Vec<Property>)>, Fault> {
-    let mut text = Text::empty(0);
-    text.push_verbatim(file, Span::new(0, file.len()));
-    let mut parser = Parser {
-        text: &text,
-        at: 0,
-        found: Vec::new(),
-        ends: Vec::new(),
-    };
+    let text = whole(file);
+    let mut json = Json::new(&text);
     let mut objects = Vec::new();
-    parser.space();
-    while parser.peek().is_some() {
-        let start = parser.at;
-        parser.object("", 0)?;
-        objects.push((start, std::mem::take(&mut parser.found)));
-        parser.space();
+    for raw in json.values() {
+        let raw = raw?;
+        json.object(raw, "", 0)?;
+        objects.push((json.at(raw), std::mem::take(&mut json.found)));
     }
     Ok(objects)
 }
 
-struct Parser<'t> {
+/// The members of an object, in order.
+struct Members<'t>(Vec<(&'t RawValue, &'t RawValue)>);
+
+impl<'t> Deserialize<'t> for Members<'t> {
+    fn deserialize<D: Deserializer<'t>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+
+        impl<'t> Visitor<'t> for InOrder {
+            type Value = Members<'t>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'t>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+
+        deserializer.deserialize_map(InOrder)
+    }
+}
+
+struct Json<'t> {
     text: &'t Text,
-    at: usize,
     found: Vec<Property>,
-    /// The end of each nested object, by its key with a trailing dot.
+    /// The end of each object, by its key with a trailing dot.
     ends: Vec<(String, usize)>,
 }
 
-impl Parser<'_> {
-    /// The strings of an array.
-    fn strings(&mut self, counted: &mut Counted) -> Result<Vec<Text>, ReadFailure> {
-        let mut words = Vec::new();
-        self.expect(b'[').map_err(not_strings)?;
-        self.space();
-        while self.peek() != Some(b']') {
-            words.push(self.string().map_err(not_strings)?.0);
-            counted.word(self.at)?;
-            self.next_item()?;
-        }
-        self.at += 1;
-        Ok(words)
-    }
-
-    /// Skips to the next item of an array, or to its end.
-    fn next_item(&mut self) -> Result<(), ReadFailure> {
-        self.space();
-        if self.peek() == Some(b',') {
-            self.at += 1;
-            self.space();
-        } else if self.peek() != Some(b']') {
-            return Err(not_strings(self.fault("expected `,` or `]`")));
-        }
-        Ok(())
-    }
-
-    fn peek(&self) -> Option<u8> {
-        self.text.as_str().as_bytes().get(self.at).copied()
-    }
-
-    fn space(&mut self) {
-        while self.peek().is_some_and(|byte| b" \t\r\n".contains(&byte)) {
-            self.at += 1;
+impl<'t> Json<'t> {
+    const fn new(text: &'t Text) -> Self {
+        Json {
+            text,
+            found: Vec::new(),
+            ends: Vec::new(),
         }
     }
 
-    fn fault(&self, message: &str) -> Fault {
-        let bytes = self.text.as_str();
-        let length = bytes
-            .get(self.at..)
-            .and_then(|rest| rest.chars().next())
-            .map_or(0, char::len_utf8);
+    /// The values that follow one another.
+    fn values(&self) -> impl Iterator<Item = Result<&'t RawValue, Fault>> + use<'t> {
+        let text = self.text;
+        let all = serde_json::Deserializer::from_str(text.as_str()).into_iter();
+        all.map(move |it| it.map_err(|error| fault(text, text.as_str(), 0, &error)))
+    }
+
+    fn only_value(&self) -> Result<&'t RawValue, Fault> {
+        self.parsed(self.text.as_str(), 0)
+    }
+
+    /// The place of a value in the text.
+    fn at(&self, raw: &RawValue) -> usize {
+        raw.get().as_ptr().addr() - self.text.as_str().as_ptr().addr()
+    }
+
+    /// The parts of a value that begins at a place.
+    fn parsed<T: Deserialize<'t>>(&self, value: &'t str, at: usize) -> Result<T, Fault> {
+        serde_json::from_str(value).map_err(|error| fault(self.text, value, at, &error))
+    }
+
+    fn fault(&self, at: usize, message: &str) -> Fault {
+        let rest = self.text.as_str().get(at..).unwrap_or_default();
+        let length = rest.chars().next().map_or(0, char::len_utf8);
         Fault {
-            span: self.text.span(self.at.min(bytes.len())..self.at + length),
+            span: self.text.span(at..at + length),
             message: message.to_owned(),
         }
     }
 
-    fn expect(&mut self, byte: u8) -> Result<(), Fault> {
-        if self.peek() == Some(byte) {
-            self.at += 1;
-            return Ok(());
+    fn commands(&mut self, raw: &'t RawValue) -> Result<Vec<Vec<Text>>, ReadFailure> {
+        let mut counted = Counted::default();
+        let mut strings = |raw: &'t RawValue| {
+            let all: Vec<&RawValue> = self.parsed(raw.get(), self.at(raw)).map_err(not_strings)?;
+            let mut words = Vec::new();
+            for raw in all {
+                counted.word(self.at(raw))?;
+                words.push(self.string(raw).map_err(not_strings)?.0);
+            }
+            Ok(words)
+        };
+        let inner = raw.get().strip_prefix('[').map(str::trim_start);
+        if !inner.is_some_and(|inner| inner.starts_with('[')) {
+            return Ok(vec![strings(raw)?]);
         }
-        Err(self.fault(&format!("expected `{}`", char::from(byte))))
+        let all: Vec<&RawValue> = self.parsed(raw.get(), self.at(raw)).map_err(not_strings)?;
+        all.into_iter().map(strings).collect()
     }
 
-    fn end(&mut self) -> Result<(), Fault> {
-        self.space();
-        if self.at < self.text.as_str().len() {
-            return Err(self.fault("something follows the end"));
-        }
-        Ok(())
-    }
-
-    /// An object; returns the position of its closing brace.
-    fn object(&mut self, prefix: &str, depth: usize) -> Result<usize, Fault> {
-        if depth > DEEPEST {
-            return Err(self.fault("nested too deeply"));
-        }
-        self.expect(b'{')?;
-        self.space();
-        let mut comma: Option<usize> = None;
-        if self.peek() == Some(b'}') {
-            self.at += 1;
-            return Ok(self.at - 1);
-        }
-        loop {
-            let start = self.at;
-            let (key, key_span) = self.string()?;
-            let key = format!("{prefix}{}", key.as_str());
-            self.space();
-            self.expect(b':')?;
-            self.space();
+    fn object(&mut self, raw: &'t RawValue, prefix: &str, depth: usize) -> Result<(), Fault> {
+        let text = self.text.as_str();
+        let Members(members) = self.parsed(raw.get(), self.at(raw))?;
+        let count = members.len();
+        for (nth, (key, value)) in members.into_iter().enumerate() {
+            let (start, end) = (self.at(key), self.at(value) + value.get().len());
+            let (name, key_span) = self.string(key)?;
             let first = self.found.len();
-            self.value(key, key_span, depth)?;
-            let end = self.at;
-            self.space();
-            let next = self.peek();
-            let whole = match (comma, next) {
-                (Some(comma), _) => comma..end,
-                (None, Some(b',')) => start..self.at + 1,
-                (None, _) => start..end,
-            };
+            let name = format!("{prefix}{}", name.as_str());
+            self.value(value, name, key_span, depth)?;
             if self.found.len() == first + 1 {
+                let whole = match nth {
+                    0 if count == 1 => start..end,
+                    0 => start..end + text[end..].find(',').map_or(0, |at| at + 1),
+                    _ => text[..start].rfind(',').unwrap_or(start)..end,
+                };
                 self.found[first].whole = self.text.span(whole);
             }
-            match next {
-                Some(b',') => {
-                    comma = Some(self.at);
-                    self.at += 1;
-                    self.space();
-                }
-                Some(b'}') => {
-                    self.at += 1;
-                    return Ok(self.at - 1);
-                }
-                _ => return Err(self.fault("expected `,` or `}`")),
-            }
         }
-    }
-
-    fn value(&mut self, key: String, key_span: Span, depth: usize) -> Result<(), Fault> {
-        let start = self.at;
-        match self.peek() {
-            Some(b'{') => {
-                let inner = format!("{key}.");
-                let end = self.object(&inner, depth + 1)?;
-                self.ends.push((inner, end));
-            }
-            Some(b'[') => self.array(&key, key_span, depth + 1)?,
-            Some(b'"') => {
-                let (value, span) = self.string()?;
-                self.note(key, key_span, value, Kind::Text, span)?;
-            }
-            _ => {
-                while self
-                    .peek()
-                    .is_some_and(|byte| !b",]} \t\r\n".contains(&byte))
-                {
-                    self.at += 1;
-                }
-                let range = start..self.at;
-                let word = &self.text.as_str()[range.clone()];
-                let kind = match word {
-                    "true" | "false" => Kind::Bool,
-                    "null" => Kind::Null,
-                    number if number.parse::<f64>().is_ok() => Kind::Number,
-                    _ => {
-                        self.at = start;
-                        return Err(self.fault("expected a value"));
-                    }
-                };
-                let span = self.text.span(range.clone());
-                self.note(key, key_span, self.text.part(range), kind, span)?;
-            }
-        }
+        let end = self.at(raw) + raw.get().len() - 1;
+        self.ends.push((prefix.to_owned(), end));
         Ok(())
     }
 
-    fn array(&mut self, key: &str, key_span: Span, depth: usize) -> Result<(), Fault> {
-        if depth > DEEPEST {
-            return Err(self.fault("nested too deeply"));
-        }
-        let start = self.at;
-        self.at += 1;
-        self.space();
-        let mut nth = 0_usize;
-        while self.peek() != Some(b']') {
-            self.value(format!("{key}.{nth}"), key_span, depth)?;
-            nth += 1;
-            self.space();
-            match self.peek() {
-                Some(b',') => {
-                    self.at += 1;
-                    self.space();
-                }
-                Some(b']') => {}
-                _ => return Err(self.fault("expected `,` or `]`")),
-            }
-        }
-        self.at += 1;
-        if nth == 0 {
-            let range = start..self.at;
-            let span = self.text.span(range.clone());
-            let value = self.text.part(range);
-            self.note(key.to_owned(), key_span, value, Kind::EmptyArray, span)?;
-        }
-        Ok(())
-    }
-
-    fn note(
+    fn value(
         &mut self,
+        raw: &'t RawValue,
         key: String,
         key_span: Span,
-        value: Text,
-        kind: Kind,
-        span: Span,
+        depth: usize,
     ) -> Result<(), Fault> {
+        let at = self.at(raw);
+        let range = at..at + raw.get().len();
+        if depth > DEEPEST {
+            return Err(self.fault(at, "nested too deeply"));
+        }
+        let (value, span, kind) = match raw.get().as_bytes().first() {
+            Some(b'{') => return self.object(raw, &format!("{key}."), depth + 1),
+            Some(b'"') => {
+                let (value, span) = self.string(raw)?;
+                (value, span, Kind::Text)
+            }
+            first => {
+                let kind = match first {
+                    Some(b'[') => Kind::EmptyArray,
+                    Some(b't' | b'f') => Kind::Bool,
+                    Some(b'n') => Kind::Null,
+                    _ => Kind::Number,
+                };
+                let span = self.text.span(range.clone());
+                (self.text.part(range), span, kind)
+            }
+        };
+        if kind == Kind::EmptyArray {
+            let items: Vec<&RawValue> = self.parsed(raw.get(), at)?;
+            for (nth, item) in items.iter().enumerate() {
+                self.value(item, format!("{key}.{nth}"), key_span, depth + 1)?;
+            }
+            if !items.is_empty() {
+                return Ok(());
+            }
+        }
         if self.found.len() == MAX_PROPERTIES_OF_OPTION {
             let message = format!("more than {MAX_PROPERTIES_OF_OPTION} members");
-            return Err(self.fault(&message));
+            return Err(self.fault(at, &message));
         }
         self.found.push(Property {
             key,
@@ -327,68 +264,46 @@ impl Parser<'_> {
     }
 
     /// A string, with the span of its content.
-    fn string(&mut self) -> Result<(Text, Span), Fault> {
-        self.expect(b'"')?;
-        let start = self.at;
-        let mut value = Text::empty(self.text.span(start..start).start);
-        loop {
-            let plain = self.at;
-            while self
-                .peek()
-                .is_some_and(|byte| byte != b'"' && byte != b'\\')
-            {
-                self.at += 1;
-            }
-            value.push_part(self.text, plain..self.at);
-            match self.peek() {
-                Some(b'"') => {
-                    let span = self.text.span(start..self.at);
-                    self.at += 1;
-                    return Ok((value, span));
-                }
-                Some(_) => self.escape(&mut value)?,
-                None => return Err(self.fault("a string that does not end")),
-            }
-        }
-    }
-
-    fn escape(&mut self, value: &mut Text) -> Result<(), Fault> {
-        let start = self.at;
-        let bytes = self.text.as_str().as_bytes();
-        let mut length = 2;
-        let character = match bytes.get(start + 1) {
-            Some(b'n') => '\n',
-            Some(b't') => '\t',
-            Some(b'r') => '\r',
-            Some(b'b') => '\u{8}',
-            Some(b'f') => '\u{c}',
-            // The single quote is an extension of QEMU.
-            Some(plain @ (b'"' | b'\\' | b'/' | b'\'')) => char::from(*plain),
-            Some(b'u') => {
-                let unit = |at: usize| {
-                    let digits = self.text.as_str().get(at + 2..at + 6)?;
-                    let is_unit = bytes[at] == b'\\' && bytes[at + 1] == b'u';
-                    u16::from_str_radix(digits, 16).ok().filter(|_| is_unit)
-                };
-                let first = unit(start).ok_or_else(|| self.fault("an unknown escape"))?;
-                length = 6;
-                let is_high = (0xd800..0xdc00).contains(&first);
-                let second = (is_high && start + 8 <= bytes.len())
-                    .then(|| unit(start + 6))
-                    .flatten();
-                length += if second.is_some() { 6 } else { 0 };
-                char::decode_utf16([first].into_iter().chain(second))
-                    .next()
-                    .and_then(Result::ok)
-                    .ok_or_else(|| self.fault("half a character"))?
-            }
-            Some(_) | None => return Err(self.fault("an unknown escape")),
+    fn string(&self, raw: &'t RawValue) -> Result<(Text, Span), Fault> {
+        let content = raw.get().strip_prefix('"');
+        let Some(content) = content.and_then(|it| it.strip_suffix('"')) else {
+            return Err(self.fault(self.at(raw), "expected a string"));
         };
-        let span = self.text.span(start..start + length);
-        value.push_escape(character.encode_utf8(&mut [0; 4]), span);
-        self.at += length;
-        Ok(())
+        let start = self.at(raw) + 1;
+        let end = start + content.len();
+        let mut value = Text::empty(self.text.span(start..start).start);
+        let mut at = 0;
+        while let Some(found) = content[at..].find('\\') {
+            let escape = at + found;
+            value.push_part(self.text, start + at..start + escape);
+            let decoded = |length: usize| {
+                let written = content.get(escape..escape + length)?;
+                let letter: String = serde_json::from_str(&format!("\"{written}\"")).ok()?;
+                Some((letter, length))
+            };
+            let place = start + escape;
+            // The longest has both halves of a character.
+            let found = [2, 6, 12].into_iter().find_map(decoded);
+            let (letter, length) = found.ok_or_else(|| self.fault(place, "half a character"))?;
+            value.push_escape(&letter, self.text.span(place..place + length));
+            at = escape + length;
+        }
+        value.push_part(self.text, start + at..end);
+        Ok((value, self.text.span(start..end)))
     }
+}
+
+/// The fault that the parser found in the value at a place of the text.
+fn fault(text: &Text, value: &str, at: usize, error: &serde_json::Error) -> Fault {
+    let lines = value.split_inclusive('\n').take(error.line() - 1);
+    let start = at + lines.map(str::len).sum::<usize>();
+    let found = match error.is_eof() {
+        true => at + value.len(),
+        false => start + error.column().saturating_sub(1),
+    };
+    let message = error.to_string();
+    let message = message.split(" at line ").next().unwrap_or_default();
+    Json::new(text).fault(found, message)
 }
 
 #[cfg(test)]

@@ -471,7 +471,7 @@ fn reference_length(text: &str, open: char, close: char) -> usize {
 }
 
 /// The length of a line with those that continue it.
-fn logical_length(text: &str) -> usize {
+pub(super) fn logical_length(text: &str) -> usize {
     let mut length = 0;
     for line in text.split_inclusive('\n') {
         length += line.len();
