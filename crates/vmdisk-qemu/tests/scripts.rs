@@ -202,11 +202,11 @@ fn a_makefile_appends_under_one_condition_together() {
     for (before, expected) in [
         (
             "F := -S\nifdef X\nF += -hda a\nF += -hdb b\nendif\n",
-            vec!["-", "a b"],
+            vec!["a b"],
         ),
         (
             "F := -S\nifdef X\nF += -hda a\nelse\nF += -hdb b\nendif\n",
-            vec!["-", "a", "b"],
+            vec!["a", "b"],
         ),
         // What is before it has quotes, and something else may change it.
         ("F := -name 'a b'\nifdef X\nF += -hda a\nendif\n", vec!["a"]),
@@ -359,8 +359,18 @@ fn each_recipe_of_a_makefile_is_a_start() {
     assert_eq!(unknown(of[0]), ["$(MORE)"]);
     assert_eq!(unknown(of[1]), ["$(C)"]);
     assert_eq!(parts(makefile)[0].0, "unless C is set");
+    for (lines, expected) in [
+        ("O = -hda a\nO += -hdb b", "a b"),
+        ("O += -hdb b\nO = -hda a", "a"),
+        ("O = -hda $(P)\nP = a", "a"),
+        ("O := -hda a\nP := $(O)\nO = $(P) -hdb b", ""),
+        ("P = a\nO := -hda $(P)\nP += b", ""),
+        ("O := -hda $(P)\nP = $(Q)\nQ = a", ""),
+    ] {
+        let text = format!("{lines}\nrun:\n\tqemu-system-x86_64 -S $(O)\n");
+        assert_eq!(paths(&all(&text).unwrap()[0]).join(" "), expected, "{text}");
+    }
     for line in [
-        "O += -hdb b\nO = -hda a",
         "ifdef X\nO = -hda a\nendif",
         "O = -hda a\ninclude x.mk",
         "O = -hda a\nrun: O = -hdb b",

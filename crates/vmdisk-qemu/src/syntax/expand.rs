@@ -4,7 +4,7 @@ use vmdisk_source::Span;
 
 use super::hole::{Fields, Hole, UNSET};
 use super::lexer::Word;
-use super::script::{Run, Shell};
+use super::script::{MAX_BYTES, Run, Shell};
 use super::steps::{Assignment, Step, Written};
 use super::text::Text;
 use super::variables::{Part, Reason, SOURCED, Unknown, Value, Variable};
@@ -150,7 +150,10 @@ impl Shell<'_> {
         if name.is_empty() {
             return self.given(&hole.default_of).map(given);
         }
-        let mut alternatives = Vec::new();
+        if self.bytes > MAX_BYTES {
+            return None;
+        }
+        let (mut alternatives, mut default_of) = (Vec::new(), String::new());
         let is_single = matches!(fields, Fields::One | Fields::Split);
         let may_be_list = !is_single && run.variables.may_be_list(nth);
         let found = match run.variables.value(&name, nth, step) {
@@ -175,7 +178,8 @@ impl Shell<'_> {
             Ok(Value::Word(text)) if text.is_one_hole() => {
                 let number = text.holes().next().map_or(0, |it| it.1);
                 let inner = self.holes.get(number as usize).cloned().unwrap_or_default();
-                alternatives = inner.alternatives;
+                alternatives = self.alternatives(run, number);
+                default_of = inner.default_of;
                 Err(Unknown {
                     reason: Reason::Text(inner.reason),
                     is_of_caller: inner.is_of_caller,
@@ -213,7 +217,7 @@ impl Shell<'_> {
                 let is_stable = run.variables.is_stable(&name);
                 let is_of_caller = is_of_caller && self.reason.is_none();
                 let hole = self.holes.get_mut(number as usize)?;
-                hole.alternatives = alternatives;
+                (hole.alternatives, hole.default_of) = (alternatives, default_of);
                 (hole.reason, hole.is_of_caller, hole.is_stable) =
                     (reason, is_of_caller, is_stable);
                 None
@@ -246,7 +250,7 @@ impl Shell<'_> {
     }
 
     /// A word where nothing is split: the value of an assignment.
-    fn scalar(&mut self, run: &mut Run, nth: usize, step: &Step, text: &Text) -> Text {
+    pub(super) fn scalar(&mut self, run: &mut Run, nth: usize, step: &Step, text: &Text) -> Text {
         let mut out = Text::empty(text.whole().start);
         let mut at = 0;
         for (range, number) in text.holes() {

@@ -79,7 +79,7 @@ pub(crate) fn words(
         // Nothing is filled in later.
         return capture::starts(text);
     }
-    let template = template(text);
+    let template = template(text).filter(|_| !is_justfile(text));
     let mut found = match &template {
         Some(template) => in_each_way(template, text, |readable| written(readable, given))?,
         None => written(text, given)?,
@@ -312,7 +312,7 @@ fn last_of_log(text: &str) -> Option<(usize, usize)> {
 /// assert_eq!(at("$1"), "`$1` is unknown: it is an argument of the script");
 /// ```
 pub fn variable_at(text: &str, offset: usize) -> Option<(Span, String)> {
-    let template = template(text);
+    let template = template(text).filter(|_| !is_justfile(text));
     let readable = template.as_ref().map_or(text, Template::text);
     let form = form_of(readable);
     if !matches!(form, CommandLineForm::Shell | CommandLineForm::Unit) {

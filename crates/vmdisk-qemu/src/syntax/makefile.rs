@@ -1,29 +1,20 @@
-//! The recipes of a makefile. A variable has a value if the file assigns it once, and nothing else can change it.
+//! The assignments and recipes of a makefile as commands of a script.
 
-use std::cell::Cell;
 use std::collections::HashMap;
 use std::ops::Range;
 
 use vmdisk_source::Span;
 
 use super::expand::push;
-use super::hole::{Fields, Hole};
-use super::program::names_qemu;
+use super::hole::Hole;
+use super::lexer::Word;
 use super::script::{Shell, Site};
+use super::steps::Step;
 use super::text::Text;
 use crate::failure::ReadFailure;
 
 /// Variables within each other, at most.
 const MAX_DEPTH: usize = 16;
-
-/// Texts that may be the value of a variable, at most.
-const MAX_ALTERNATIVES: usize = 64;
-
-/// Values that are looked up, at most.
-const MAX_VALUES: usize = 100_000;
-
-/// Bytes of a recipe line with the values of its variables, at most.
-const MAX_LINE: usize = 1 << 20;
 
 /// True for a text with the assignments or rules of a makefile.
 pub(super) fn is_makefile(text: &str) -> bool {
@@ -63,62 +54,68 @@ enum Operator {
 
 struct Assigned {
     operator: Operator,
-    value: Range<usize>,
-    /// The line of the condition around it.
+    value: Text,
+    at: usize,
+    /// The place of the condition around it.
     condition: Option<usize>,
 }
 
-#[derive(Default)]
-struct Variable {
-    assigned: Vec<Assigned>,
-    /// The place of what may change it in another way.
-    changed: Option<usize>,
+/// A line whose place among the others counts.
+enum Line<'f> {
+    Assignment(&'f str),
+    Include(usize),
 }
 
-struct Make<'f> {
+struct Make<'f, 'h> {
     file: &'f str,
-    variables: HashMap<&'f str, Variable>,
-    /// The recipe lines, each with its target.
-    recipes: Vec<(Range<usize>, &'f str)>,
-    /// The last place of `include`, and of a function that may assign anything.
-    included: Option<usize>,
-    evaluates: Option<usize>,
-    /// The number of values so far.
-    values: Cell<usize>,
+    holes: &'h mut Vec<Hole>,
+    /// The assignments of each variable that are not yet among the steps.
+    variables: HashMap<&'f str, Vec<Assigned>>,
+    /// The last place that the value of each variable depends on.
+    last: HashMap<&'f str, usize>,
+    lines: Vec<Line<'f>>,
+    steps: Vec<Step>,
+    recipes: Vec<Step>,
 }
 
 /// Reads the recipes of a makefile.
 pub(super) fn read(file: &str, shell: &mut Shell<'_>) -> Result<(), ReadFailure> {
     let mut make = Make {
         file,
+        holes: &mut shell.holes,
         variables: HashMap::new(),
+        last: HashMap::new(),
+        lines: Vec::new(),
+        steps: Vec::new(),
         recipes: Vec::new(),
-        included: None,
-        evaluates: file.find("$(eval").or_else(|| file.find("${eval")),
-        values: Cell::new(0),
     };
     make.lines();
-    shell.reason = Some("make or the environment sets it");
-    for (range, target) in std::mem::take(&mut make.recipes) {
-        let line = without_prefix(make.expanded(shell, range.clone(), true, 0));
-        shell.bytes += line.as_str().len().saturating_sub(range.len());
-        if line.as_str().len() > MAX_LINE {
-            let message = "the variables of the makefile expand to too much text";
-            return Err(
-                ReadFailure::new(Span::empty(range.start), message).help(super::steps::CAPTURE)
-            );
-        }
-        let site = Site {
-            at: range.start,
-            owner: Some(target.to_owned()).filter(|it| !it.is_empty()),
-            ..Site::default()
-        };
-        match shell.run(&line, &site) {
-            Err(failure) if names_qemu(line.as_str()) => return Err(failure),
-            _ => {}
+    if let Some(at) = file.find("$(eval").or_else(|| file.find("${eval")) {
+        // It may assign anything, at any time.
+        make.steps.push(Step {
+            owner: Some(String::new()),
+            ..command("eval", at)
+        });
+    }
+    for line in std::mem::take(&mut make.lines) {
+        match line {
+            Line::Assignment(name) => drop(make.assign(name, 0)),
+            Line::Include(at) => {
+                shell.reason = Some("a makefile that is not read may set it");
+                make.steps.push(command(".", at));
+            }
         }
     }
-    Ok(())
+    make.steps.append(&mut make.recipes);
+    let steps = make.steps;
+    shell.follow(steps.into(), &Site::default(), false)
+}
+
+/// The step of a command of the shell that stands for what make does.
+fn command(name: &str, at: usize) -> Step {
+    let mut text = Text::empty(at);
+    text.push_escape(name, Span::empty(at));
+    Step::command(at, vec![Word { text, bare: 0 }])
 }
 
 /// The recipe without a variable that is right before a word of the shell's grammar, such as `$(Q)if`: it can only be
@@ -136,7 +133,7 @@ fn without_prefix(line: Text) -> Text {
     }
 }
 
-impl<'f> Make<'f> {
+impl<'f> Make<'f, '_> {
     /// Notes the assignments and recipes.
     fn lines(&mut self) {
         let (mut at, mut target) = (0, None);
@@ -153,7 +150,7 @@ impl<'f> Make<'f> {
             if is_defining {
                 is_defining = first != "endef";
             } else if line.starts_with('\t') && target.is_some() {
-                self.recipes.push((range, target.unwrap_or_default()));
+                self.recipe(range, target.unwrap_or_default());
             } else if matches!(first, "ifeq" | "ifneq" | "ifdef" | "ifndef") {
                 conditions.push(start);
             } else if first == "endif" {
@@ -165,7 +162,7 @@ impl<'f> Make<'f> {
                     .into_iter()
                     .for_each(|it| *it = start);
             } else if matches!(first, "include" | "-include" | "sinclude") {
-                self.included = Some(start);
+                self.lines.push(Line::Include(start));
             } else if matches!(first, "define" | "undefine" | "unexport") {
                 is_defining = first == "define";
                 let name = words[first.len()..].split_whitespace().next();
@@ -176,12 +173,17 @@ impl<'f> Make<'f> {
         }
     }
 
-    fn change(&mut self, name: &'f str, at: usize) {
-        self.variables
-            .entry(name)
-            .or_default()
-            .changed
-            .get_or_insert(at);
+    /// A variable changes in a way that is not followed.
+    fn change(&mut self, name: &str, at: usize) {
+        self.steps.push(Step::changing(name, at));
+    }
+
+    fn recipe(&mut self, range: Range<usize>, target: &str) {
+        let marks = ['\t', ' ', '@', '-', '+'];
+        let start = range.end - self.file[range.clone()].trim_start_matches(marks).len();
+        let line = self.text(start..range.end, true);
+        self.recipes
+            .push(Step::running(without_prefix(line), target));
     }
 
     fn rule_or_assignment(
@@ -190,267 +192,178 @@ impl<'f> Make<'f> {
         condition: Option<usize>,
         target: &mut Option<&'f str>,
     ) {
-        let file = self.file;
-        let line = &file[range.clone()];
+        let line = &self.file[range.clone()];
         if let Some((name, operator, value)) = assignment(line) {
-            let value = range.start + value..range.end;
             *target = None;
-            match operator {
-                Some(operator) => self
-                    .variables
-                    .entry(name)
-                    .or_default()
-                    .assigned
-                    .push(Assigned {
-                        operator,
-                        value,
-                        condition,
-                    }),
-                // The output of a command.
-                None => self.change(name, range.start),
-            }
+            // The output of a command.
+            let Some(operator) = operator else {
+                return self.change(name, range.start);
+            };
+            let assigned = Assigned {
+                operator,
+                value: self.text(range.start + value..range.end, false),
+                at: range.start,
+                condition,
+            };
+            self.variables.entry(name).or_default().push(assigned);
+            self.lines.push(Line::Assignment(name));
             return;
         }
         let Some((names, rest)) = line.split_once(':') else {
             return;
         };
         *target = Some(names.split_whitespace().next().unwrap_or_default());
-        let rest_at = range.end - rest.len();
         let rest = rest.trim_start_matches(':');
         if let Some((name, _, _)) = assignment(rest.split(';').next().unwrap_or_default()) {
             // A variable of the target.
             self.change(name, range.start);
         } else if let Some((_, recipe)) = rest.split_once(';') {
-            let start = range.end - recipe.len();
-            debug_assert!(start >= rest_at);
-            self.recipes
-                .push((start..range.end, target.unwrap_or_default()));
+            self.recipe(
+                range.end - recipe.len()..range.end,
+                target.unwrap_or_default(),
+            );
         }
     }
 
-    /// A text with the values of its variables. A recipe keeps its continued lines, and loses the marks before its command.
-    fn expanded(
-        &self,
-        shell: &mut Shell<'_>,
-        range: Range<usize>,
-        is_recipe: bool,
-        depth: usize,
-    ) -> Text {
+    /// Adds the assignments of a variable, after those of what it refers to. Returns the last place that it depends on.
+    fn assign(&mut self, name: &str, depth: usize) -> usize {
+        if let Some(last) = self.last.get(name) {
+            return *last;
+        }
+        if depth > MAX_DEPTH {
+            return usize::MAX;
+        }
+        let Some((name, list)) = self.variables.remove_entry(name) else {
+            return 0;
+        };
+        // It may be within itself.
+        self.last.insert(name, usize::MAX);
+        let is_now = list
+            .first()
+            .is_some_and(|it| it.operator == Operator::SetNow);
+        let mut last = 0;
+        for (nth, assigned) in list.into_iter().enumerate() {
+            let holes = assigned.value.holes();
+            let names = holes.map(|it| self.holes[it.1 as usize].variable.clone());
+            let names: Vec<String> = names.filter(|it| it != name).collect();
+            let ahead = names.iter().map(|it| self.assign(it, depth + 1)).max();
+            let ahead = ahead.unwrap_or_default();
+            last = last.max(assigned.at).max(ahead);
+            let operator = assigned.operator;
+            let is_now = operator == Operator::SetNow || operator == Operator::Append && is_now;
+            let is_ahead = ahead == usize::MAX || is_now && ahead > assigned.at;
+            let step = self.step(name, assigned, is_ahead, nth > 0);
+            self.steps.push(step);
+        }
+        self.last.insert(name, last);
+        last
+    }
+
+    fn step(&mut self, name: &str, assigned: Assigned, is_ahead: bool, has_value: bool) -> Step {
+        let Assigned {
+            operator,
+            mut value,
+            at,
+            condition,
+        } = assigned;
+        let hole = |value: &Text, reason: &str| Hole {
+            whole: value.as_str().to_owned(),
+            ..Hole::new(&format!("$({name})"), value.whole(), reason)
+        };
+        if is_ahead {
+            value = self.one_hole(hole(&value, "what it refers to is set later"));
+        }
+        if operator == Operator::Default {
+            let mut hole = hole(&value, "the environment may set it");
+            name.clone_into(&mut hole.default_of);
+            hole.alternatives = vec![(value, format!("unless {name} is set"))];
+            value = self.one_hole(hole);
+        }
+        let is_append = operator == Operator::Append && has_value;
+        if is_append {
+            let mut spaced = Text::empty(at);
+            spaced.push_escape(" ", Span::empty(value.whole().start));
+            spaced.push_part(&value, 0..value.as_str().len());
+            value = spaced;
+        }
+        let mut step = Step::assigning(name, value, at);
+        step.assignments[0].is_append = is_append;
+        step.is_certain = condition.is_none();
+        (step.condition, step.block) = (condition, condition);
+        step
+    }
+
+    fn one_hole(&mut self, hole: Hole) -> Text {
+        let mut text = Text::empty(hole.span.start);
+        let (name, span) = (hole.name.clone(), hole.span);
+        text.push_hole(&name, span, push(self.holes, hole));
+        text
+    }
+
+    /// A text in which what make replaces is a hole. A recipe keeps its continued lines.
+    fn text(&mut self, range: Range<usize>, is_recipe: bool) -> Text {
         let file = self.file;
         let mut out = Text::empty(range.start);
         let mut at = range.start;
-        if is_recipe {
-            at += file[range.clone()].len()
-                - file[range.clone()]
-                    .trim_start_matches(['\t', ' ', '@', '-', '+'])
-                    .len();
-        }
-        while at < range.end && out.as_str().len() <= MAX_LINE {
+        while at < range.end {
             let rest = &file[at..range.end];
-            let plain = rest.find(['$', '\\']).unwrap_or(rest.len());
             let plain = match is_recipe {
-                true => plain,
-                false => rest.find(['$', '\\', '#']).unwrap_or(rest.len()),
+                true => rest.find(['$', '\\']),
+                false => rest.find(['$', '\\', '#']),
             };
+            let plain = plain.unwrap_or(rest.len());
             out.push_verbatim(file, Span::new(at, at + plain));
             at += plain;
             let rest = &rest[plain..];
             let mut letters = rest.chars();
-            match (letters.next(), letters.next()) {
+            let next = (letters.next(), letters.next());
+            let length = match next {
                 (None, _) | (Some('#'), _) => break,
-                (Some('$'), Some('$')) => {
-                    out.push_escape("$", Span::new(at, at + 2));
-                    at += 2;
-                }
-                (Some('$'), Some(next)) => {
-                    let length = match next {
-                        '(' => reference_length(rest, '(', ')'),
-                        '{' => reference_length(rest, '{', '}'),
-                        _ => 1 + next.len_utf8(),
-                    };
-                    let value = self.reference(shell, at..at + length, depth);
-                    out.push_part(&value, 0..value.as_str().len());
-                    at += length;
-                }
-                (Some('\\'), Some('\n')) if !is_recipe => {
-                    let blank = rest[2..].len() - rest[2..].trim_start_matches([' ', '\t']).len();
-                    out.push_escape(" ", Span::new(at, at + 2 + blank));
-                    at += 2 + blank;
-                }
-                (Some('\\'), Some('#')) if !is_recipe => {
-                    out.push_escape("#", Span::new(at, at + 2));
-                    at += 2;
+                (Some('$'), Some('(')) => reference_length(rest, '(', ')'),
+                (Some('$'), Some('{')) => reference_length(rest, '{', '}'),
+                // Make takes the tab away.
+                (Some('\\'), Some('\n')) if is_recipe => {
+                    2 + usize::from(rest[2..].starts_with('\t'))
                 }
                 (Some('\\'), Some('\n')) => {
-                    // Make takes the tab away.
+                    rest.len() - rest[2..].trim_start_matches([' ', '\t']).len()
+                }
+                (Some('\\'), Some('$')) | (_, None) => 1,
+                (_, Some(next)) => 1 + next.len_utf8(),
+            };
+            let place = Span::new(at, at + length);
+            match next {
+                (Some('$'), Some('$')) => out.push_escape("$", place),
+                (Some('$'), Some(_)) => {
+                    let hole = reference(&rest[..length], place);
+                    let name = hole.name.clone();
+                    out.push_hole(&name, place, push(self.holes, hole));
+                }
+                (Some('\\'), Some('\n')) if is_recipe => {
                     out.push_verbatim(file, Span::new(at, at + 2));
-                    at += 2 + usize::from(rest[2..].starts_with('\t'));
                 }
-                (Some('\\'), Some(next)) if next != '$' => {
-                    let length = 1 + next.len_utf8();
-                    out.push_verbatim(file, Span::new(at, at + length));
-                    at += length;
-                }
-                (Some(_), _) => {
-                    out.push_verbatim(file, Span::new(at, at + 1));
-                    at += 1;
-                }
+                (Some('\\'), Some('\n')) => out.push_escape(" ", place),
+                (Some('\\'), Some('#')) if !is_recipe => out.push_escape("#", place),
+                _ => out.push_verbatim(file, place),
             }
+            at += length;
         }
         out
     }
+}
 
-    /// The value of `$(NAME)`, or a hole.
-    fn reference(&self, shell: &mut Shell<'_>, range: Range<usize>, depth: usize) -> Text {
-        let text = &self.file[range.clone()];
-        let inner = text[1..]
-            .trim_start_matches(['(', '{'])
-            .trim_end_matches([')', '}']);
-        let place = Span::new(range.start, range.end);
-        let is_name = |it: char| it.is_ascii_alphanumeric() || "_.-".contains(it);
-        let is_variable = !inner.is_empty() && inner.chars().all(is_name);
-        let mut alternatives = Vec::new();
-        let reason = match is_variable {
-            false => "make computes it".to_owned(),
-            true => match self.value(shell, inner, range.start, depth, &mut alternatives) {
-                // A start is known by the name of a variable, and not by what computes its value.
-                Ok(value) if value.is_one_hole() => {
-                    let number = value.holes().next().map_or(0, |it| it.1);
-                    let inner = shell.holes.get(number as usize).cloned();
-                    let inner = inner.unwrap_or_default();
-                    alternatives = inner.alternatives;
-                    inner.reason
-                }
-                Ok(value) => {
-                    shell.note_use(place, Ok(value.as_str().chars().take(80).collect()));
-                    return value;
-                }
-                Err(reason) => reason,
-            },
-        };
-        if let Some(given) = shell.given(inner) {
-            let mut value = Text::empty(range.start);
-            value.push_escape(given, place);
-            return value;
-        }
-        shell.note_use(place, Err(reason.clone()));
-        let cut = text
-            .find([',', '=', '"', '\'', ' ', '\t', '\n'])
-            .unwrap_or(text.len());
-        let number = u32::try_from(shell.holes.len()).unwrap_or(u32::MAX);
-        shell.holes.push(Hole {
-            is_of_caller: reason == super::hole::UNSET,
-            is_stable: true,
-            fields: Fields::Split,
-            alternatives,
-            ..Hole::new(&text[..cut.max(1)], place, &reason)
-        });
-        let mut value = Text::empty(range.start);
-        value.push_hole(&text[..cut.max(1)], place, number);
-        value
-    }
-
-    fn value(
-        &self,
-        shell: &mut Shell<'_>,
-        name: &str,
-        at: usize,
-        depth: usize,
-        alternatives: &mut Vec<(Text, String)>,
-    ) -> Result<Text, String> {
-        let Some(variable) = self.variables.get(name) else {
-            return Err(match self.included {
-                Some(_) => "a makefile that is not read may set it".to_owned(),
-                None => super::hole::UNSET.to_owned(),
-            });
-        };
-        self.values.set(self.values.get() + 1);
-        if depth >= MAX_DEPTH || self.values.get() > MAX_VALUES {
-            return Err("its value is in too many variables".to_owned());
-        }
-        let changed = variable.changed.or(self.evaluates);
-        let first = variable.assigned.first().map_or(0, |it| it.value.start);
-        let is_set = |nth: usize, it: &Assigned| match nth {
-            0 => matches!(it.operator, Operator::Set | Operator::SetNow),
-            _ => it.operator == Operator::Append,
-        };
-        let mut list = variable.assigned.iter().enumerate();
-        let is_once = list.all(|(nth, it)| is_set(nth, it) && it.condition.is_none());
-        let is_included = self.included.is_some_and(|it| it > first);
-        if is_once && !is_included && changed.is_none() {
-            let mut value = Text::empty(at);
-            for (nth, it) in variable.assigned.iter().enumerate() {
-                if it.operator == Operator::SetNow && self.refers_ahead(it) {
-                    return Err("what it refers to is set later".to_owned());
-                }
-                if nth > 0 {
-                    value.push_escape(" ", Span::empty(it.value.start));
-                }
-                let part = self.expanded(shell, it.value.clone(), false, depth + 1);
-                value.push_part(&part, 0..part.as_str().len());
-            }
-            return Ok(value);
-        }
-        let mut base = Text::empty(at);
-        let mut before = None;
-        for it in variable.assigned.iter().take(MAX_ALTERNATIVES) {
-            let condition = match it.condition {
-                _ if it.operator == Operator::Default => format!("unless {name} is set"),
-                _ => format!("if line {} counts", shell.line(it.value.start)),
-            };
-            let text = self.expanded(shell, it.value.clone(), false, MAX_DEPTH);
-            let mut value = Text::empty(it.value.start);
-            let is_append = it.operator == Operator::Append;
-            if is_append {
-                value.push_part(&base, 0..base.as_str().len());
-                value.push_escape(" ", Span::empty(it.value.start));
-            }
-            value.push_part(&text, 0..text.as_str().len());
-            // A shell reads quotes, in which the rest may stand.
-            if it.condition.is_none() && !value.has_outside_holes(&['"', '\'', '\\']) {
-                base = value.clone();
-            }
-            match alternatives.last_mut() {
-                Some((last, _)) if is_append && before == Some(it.condition) => {
-                    last.push_escape(" ", Span::empty(it.value.start));
-                    last.push_part(&text, 0..text.as_str().len());
-                }
-                _ => alternatives.push((value, condition)),
-            }
-            before = Some(it.condition);
-        }
-        let line = shell.line(variable.assigned.last().map_or(0, |it| it.value.start));
-        let mut list = variable.assigned.iter();
-        let is_appended = list.any(|it| it.operator == Operator::Append);
-        if changed.is_some() || alternatives.len() > 1 && is_appended {
-            let name = format!("$({name})");
-            for (value, _) in alternatives {
-                let end = Span::empty(value.whole().end);
-                let mut hole = Hole::new(&name, end, "more may be appended");
-                hole.fields = Fields::Split;
-                value.push_escape(" ", end);
-                value.push_hole(&name, end, push(&mut shell.holes, hole));
-            }
-        }
-        if let Some(at) = changed {
-            return Err(format!("line {} may change it", shell.line(at)));
-        }
-        Err(match variable.assigned.as_slice() {
-            [one] if one.operator == Operator::Default => "the environment may set it".to_owned(),
-            _ => format!("line {line} sets it, and so does something else or a condition"),
-        })
-    }
-
-    /// True if a value has a variable that is assigned later.
-    fn refers_ahead(&self, assigned: &Assigned) -> bool {
-        let text = &self.file[assigned.value.clone()];
-        let names = text.split("$(").skip(1).chain(text.split("${").skip(1));
-        let mut names = names.filter_map(|it| it.split([')', '}']).next());
-        names.any(|name| {
-            let list = self.variables.get(name).map(|it| &it.assigned);
-            list.and_then(|it| it.last())
-                .is_some_and(|it| it.value.start > assigned.value.start)
-        })
+/// The hole of `$(NAME)`, and of what make computes.
+fn reference(text: &str, place: Span) -> Hole {
+    let inner = text[1..].trim_start_matches(['(', '{']);
+    let inner = inner.trim_end_matches([')', '}']);
+    let starts_name = inner.starts_with(|it: char| it.is_ascii_alphabetic() || it == '_');
+    let is_of_name = |it: char| it.is_ascii_alphanumeric() || "_.-".contains(it);
+    let is_variable = starts_name && inner.chars().all(is_of_name);
+    let cut = text.find([',', '=', '"', '\'', ' ', '\t', '\n']);
+    let name = &text[..cut.unwrap_or(text.len()).max(1)];
+    Hole {
+        variable: if is_variable { inner } else { "" }.to_owned(),
+        ..Hole::new(name, place, "make computes it")
     }
 }
 

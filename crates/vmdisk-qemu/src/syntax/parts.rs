@@ -23,8 +23,10 @@ impl Shell<'_> {
         let mut nth = first;
         let own = self.starts.len();
         while nth < self.starts.len() {
+            // Those of a script within this one have theirs.
+            let is_own = self.starts[nth].depth == self.depth;
             let words = self.starts[nth].words.clone();
-            let holes = words.iter().flat_map(Text::holes);
+            let holes = words.iter().filter(|_| is_own).flat_map(Text::holes);
             for number in holes.map(|it| it.1) {
                 let mut parts = self.parts_of(run, number);
                 parts.retain(|it| seen.insert((it.at, value_span(&it.value, it.at))));
@@ -68,8 +70,19 @@ impl Shell<'_> {
             folder: base.folder.clone(),
             is_part: true,
             is_command: false,
+            depth: base.depth,
         };
         self.starts.push(found);
+    }
+
+    /// The words that may be the value of a hole, each with its condition.
+    pub(super) fn alternatives(&self, run: &Run, number: u32) -> Vec<(Text, String)> {
+        let parts = self.parts_of(run, number).into_iter();
+        let words = parts.filter_map(|part| match part.value {
+            Value::Word(text) => Some((text, part.condition)),
+            Value::List(_) | Value::Unknown(_) => None,
+        });
+        words.collect()
     }
 
     /// The text that may be the value of a hole.
@@ -153,7 +166,7 @@ fn with_part(words: &[Text], number: u32, part: &Part, holes: &mut Vec<Hole>) ->
             let mut more = Text::empty(end);
             more.push_hole(word.as_str(), Span::empty(end), nth);
             out.push(more);
-        } else if is_several && target.alternatives.is_empty() {
+        } else if is_several && target.default_of.is_empty() {
             out.push(word.clone());
         }
     }

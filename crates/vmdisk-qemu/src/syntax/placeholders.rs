@@ -6,9 +6,6 @@ use vmdisk_source::template::Template;
 
 use super::text::Text;
 
-/// Bytes of a value in a justfile, at most: each placeholder has a copy.
-const MAX_VALUE: usize = 256;
-
 /// The placeholders of a template, by the text that the reader of its words has in place of each.
 pub(super) struct Placeholders<'t> {
     text: &'t str,
@@ -36,16 +33,12 @@ impl<'t> Placeholders<'t> {
             names.insert(read, name);
         }
         names.retain(|read, _| !several.contains(read));
-        let mut values = match names.is_empty() {
-            true => BTreeMap::new(),
-            false => variables_of_justfile(text),
-        };
         let given = given.iter();
-        values.extend(given.map(|(name, value)| (name.as_str(), value.as_str())));
+        let values = given.map(|(name, value)| (name.as_str(), value.as_str()));
         Placeholders {
             text,
             names,
-            values,
+            values: values.collect(),
         }
     }
 
@@ -86,36 +79,4 @@ pub(super) fn configured(text: &str) -> Option<usize> {
     let end = inner.find(|letter| !is_in_name(letter))?;
     let is_name = inner.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_');
     (is_name && inner[end..].starts_with('@')).then_some(end + 2)
-}
-
-/// The variables that a justfile sets to a text. A variable that a parameter of a recipe hides is left out.
-fn variables_of_justfile(text: &str) -> BTreeMap<&str, &str> {
-    let mut values = BTreeMap::new();
-    let mut hidden = BTreeSet::new();
-    let is_own = |line: &&str| !line.starts_with([' ', '\t', '#', '[', '@']);
-    for line in text.lines().filter(is_own) {
-        if let Some((name, value)) = line.split_once(":=") {
-            let name = name.trim().trim_start_matches("export ").trim();
-            if let Some(value) = quoted(value.trim()) {
-                values.insert(name, value);
-            } else {
-                hidden.insert(name);
-            }
-        } else if let Some((recipe, _)) = line.split_once(':') {
-            let parameters = recipe.split_whitespace().skip(1);
-            let parameters = parameters.map(|it| it.trim_start_matches(['+', '*', '$']));
-            hidden.extend(parameters.filter_map(|it| it.split('=').next()));
-        }
-    }
-    values.retain(|name, _| !hidden.contains(name));
-    values
-}
-
-/// The text between quotes, if it is all of a value and means nothing to a shell.
-fn quoted(value: &str) -> Option<&str> {
-    let quote = value.chars().next().filter(|it| matches!(it, '"' | '\''))?;
-    let inner = value.strip_prefix(quote)?.strip_suffix(quote)?;
-    let means_nothing = |letter: char| letter.is_alphanumeric() || " /.,:=_+-@%".contains(letter);
-    let is_known = inner.len() <= MAX_VALUE && inner.chars().all(means_nothing);
-    is_known.then_some(inner)
 }

@@ -26,6 +26,8 @@ pub(super) struct Found {
     pub(super) is_part: bool,
     /// True if the first word may be a program with options.
     pub(super) is_command: bool,
+    /// The number of scripts around its own.
+    pub(super) depth: usize,
 }
 
 /// The effect of the scripts of a file.
@@ -113,6 +115,7 @@ impl<'g> Shell<'g> {
             folder: site.folder.clone(),
             is_part: false,
             is_command: false,
+            depth: self.depth,
         });
     }
 }

@@ -13,10 +13,10 @@ use super::hole::Fields;
 use super::made_image::{is_qemu_img, made_image};
 use super::program::{
     is_placeholder, is_program, is_program_variable, is_start_of_variable, is_storage_daemon,
-    is_telling, may_start, only_asks,
+    is_telling, may_start, names_qemu, only_asks,
 };
 use super::script::{MAX_BYTES, Run, Shell, Site};
-use super::steps::{Assignment, CAPTURE, DECLARES, Step, Written, arguments_set, steps};
+use super::steps::{Assignment, CAPTURE, DECLARES, Step, Steps, Written, arguments_set, steps};
 use super::text::Text;
 use super::variables::{Part, Value, Variables};
 use crate::failure::ReadFailure;
@@ -35,12 +35,22 @@ impl Shell<'_> {
             return Ok(());
         }
         let steps = steps(source, self.is_documentation, &mut self.holes)?;
+        self.follow(steps, site, source.as_str().contains("nullglob"))
+    }
+
+    /// Follows the commands of a script that stands at a site.
+    pub(super) fn follow(
+        &mut self,
+        steps: Steps,
+        site: &Site,
+        drops_patterns: bool,
+    ) -> Result<(), ReadFailure> {
         let variables = Variables::new(&steps, &self.holes);
         let mut run = Run {
             steps,
             variables,
             site: site.clone(),
-            drops_patterns: source.as_str().contains("nullglob"),
+            drops_patterns,
         };
         let list = std::mem::take(&mut run.steps.list);
         let before = self.starts.len();
@@ -59,6 +69,13 @@ impl Shell<'_> {
     }
 
     fn step(&mut self, run: &mut Run, nth: usize, step: &Step) -> Result<(), ReadFailure> {
+        if let Some(script) = &step.script {
+            let line = self.filled(run, nth, step, script);
+            return match self.inner(&Self::site(run, step), &line) {
+                Err(failure) if names_qemu(line.as_str()) => Err(failure),
+                _ => Ok(()),
+            };
+        }
         let first = step.words.first();
         let name = first.map(|it| it.text.as_str());
         if name.is_none_or(|it| DECLARES.contains(&it)) {
@@ -72,15 +89,15 @@ impl Shell<'_> {
             return Ok(());
         };
         let is_runner = Runner::named(name).is_some();
+        if name == "eval" {
+            return self.evaluate(run, nth, step);
+        }
         let may_start = first.text.has_hole()
             || is_runner
             || is_program(name)
             || is_storage_daemon(name)
             || is_qemu_img(name)
             || is_placeholder(name) && is_program_variable(name);
-        if name == "eval" {
-            return self.evaluate(run, nth, step);
-        }
         if let Some(arguments) = arguments_set(step) {
             let assignment = Assignment {
                 name: "@".to_owned(),
@@ -125,52 +142,26 @@ impl Shell<'_> {
         }
     }
 
-    /// Reads the text of `eval`; where a variable in it is unknown, once with each text that it may be.
-    fn evaluate(&mut self, run: &mut Run, nth: usize, step: &Step) -> Result<(), ReadFailure> {
-        let words = step.words[1..].iter();
-        let words: Vec<Text> = words
-            .flat_map(|it| self.expand(run, nth, step, it))
-            .collect();
-        let site = Self::site(run, step);
-        let [text] = words.as_slice() else {
-            return Ok(());
-        };
-        let before = self.starts.len();
-        for (range, number) in text.holes() {
-            for part in self.parts_of(run, number) {
-                let Value::Word(value) = &part.value else {
-                    continue;
-                };
-                let mut filled = text.part(0..range.start);
-                filled.push_part(value, 0..value.as_str().len());
-                filled.push_part(text, range.end..text.as_str().len());
-                // It is read as a script, in which nothing of this text is quoted.
-                for (_, number) in filled.holes() {
-                    let hole = self.holes.get_mut(number as usize);
-                    hole.into_iter().for_each(|it| it.fields = Fields::Split);
-                }
-                let first = self.starts.len();
-                // A text without a script starts nothing.
-                let _ = self.nested(&site, &filled);
-                for start in self.starts.iter_mut().skip(first) {
-                    (start.at, start.is_part) = (site.at, true);
-                    start.conditions.push(part.condition.clone());
-                }
+    /// A line with the values of the variables of the program that gives it to a shell. What is left may be several words.
+    fn filled(&mut self, run: &mut Run, nth: usize, step: &Step, script: &Text) -> Text {
+        let mut text = self.scalar(run, nth, step, script);
+        text.number_holes(|number| {
+            let mut alternatives = self.alternatives(run, number);
+            for (text, _) in &mut alternatives {
+                text.number_holes(|number| self.detached(number, Vec::new()));
             }
-            if self.starts.len() > before {
-                // Its texts are in these starts.
-                let mut hole = self.holes.get(number as usize).cloned().unwrap_or_default();
-                (hole.variable, hole.alternatives) = (String::new(), Vec::new());
-                let (name, span) = (hole.name.clone(), hole.span);
-                let mut word = Text::empty(span.start);
-                word.push_hole(&name, span, push(&mut self.holes, hole));
-                self.start(&site, vec![word]);
-                let whole = self.starts.last_mut();
-                whole.into_iter().for_each(|it| it.is_command = true);
-                return Ok(());
-            }
-        }
-        self.nested(&site, text)
+            self.detached(number, alternatives)
+        });
+        text
+    }
+
+    /// A hole that the shell knows no variable of.
+    fn detached(&mut self, number: u32, alternatives: Vec<(Text, String)>) -> u32 {
+        let mut hole = self.holes.get(number as usize).cloned().unwrap_or_default();
+        hole.alternatives = alternatives;
+        hole.fields = Fields::Split;
+        hole.variable.clear();
+        push(&mut self.holes, hole)
     }
 
     /// True if the first word is a variable that may hold a command of QEMU, which is a start then.
@@ -269,8 +260,32 @@ impl Shell<'_> {
         Ok(())
     }
 
+    /// A script in the text of `eval`.
+    fn evaluate(&mut self, run: &mut Run, nth: usize, step: &Step) -> Result<(), ReadFailure> {
+        let words = step.words[1..].iter();
+        let words: Vec<Text> = words
+            .flat_map(|it| self.expand(run, nth, step, it))
+            .collect();
+        let site = Self::site(run, step);
+        let [mut text] = <[Text; 1]>::try_from(words).unwrap_or_default();
+        if text.is_one_hole() {
+            text.number_holes(|number| self.detached(number, self.alternatives(run, number)));
+            if self.starts_of_variable(run, &site, std::slice::from_ref(&text)) {
+                return Ok(());
+            }
+        }
+        self.nested(&site, &text)
+    }
+
     /// A script in an argument.
     fn nested(&mut self, site: &Site, text: &Text) -> Result<(), ReadFailure> {
+        let read = self.inner(site, text);
+        // A text with holes may have any structure.
+        if text.has_hole() { Ok(()) } else { read }
+    }
+
+    /// A script that another shell runs.
+    fn inner(&mut self, site: &Site, text: &Text) -> Result<(), ReadFailure> {
         let reason = self
             .reason
             .replace("it comes from the environment of that shell");
@@ -278,8 +293,7 @@ impl Shell<'_> {
         let read = self.run(text, site);
         self.depth -= 1;
         self.reason = reason;
-        // A text with holes may have any structure.
-        if text.has_hole() { Ok(()) } else { read }
+        read
     }
 
     fn change_folder(&mut self, run: &mut Run, nth: usize, step: &Step) {

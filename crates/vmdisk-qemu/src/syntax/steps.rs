@@ -32,6 +32,8 @@ pub(super) struct Step {
     pub(super) at: usize,
     pub(super) assignments: Vec<Assignment>,
     pub(super) words: Vec<Word>,
+    /// A line that a shell of its own runs after another program has put the values of its variables into it.
+    pub(super) script: Option<Text>,
     /// The text of arithmetic, and names of variables that syntax sets.
     pub(super) sets: Vec<String>,
     /// True if the script runs it once, in order.
@@ -46,6 +48,55 @@ pub(super) struct Step {
     pub(super) owner: Option<String>,
     /// The steps in which others may run before it once more: its loop, or all after the start of its function.
     pub(super) repeats: Option<(usize, usize)>,
+}
+
+impl Step {
+    /// A command that runs once, in order.
+    pub(super) fn command(at: usize, words: Vec<Word>) -> Self {
+        Step {
+            at,
+            words,
+            is_certain: true,
+            ..Step::default()
+        }
+    }
+
+    /// A line with holes that a shell of its own runs.
+    pub(super) fn running(script: Text, owner: &str) -> Self {
+        let mut step = Step::command(script.whole().start, Vec::new());
+        step.script = Some(script);
+        step.owner = Some(owner.to_owned()).filter(|it| !it.is_empty());
+        step
+    }
+
+    pub(super) fn assigning(name: &str, value: Text, at: usize) -> Self {
+        let assignment = Assignment {
+            name: name.to_owned(),
+            is_append: false,
+            is_member: false,
+            value: Written::Word(value),
+        };
+        Step {
+            assignments: vec![assignment],
+            ..Step::command(at, Vec::new())
+        }
+    }
+
+    /// A change of a variable that is not followed.
+    pub(super) fn changing(name: &str, at: usize) -> Self {
+        let mut step = Step::assigning(name, Text::empty(at), at);
+        step.assignments[0].is_member = true;
+        step
+    }
+}
+
+impl From<Vec<Step>> for Steps {
+    fn from(list: Vec<Step>) -> Self {
+        Steps {
+            list,
+            functions: HashMap::new(),
+        }
+    }
 }
 
 /// The commands of a script.

@@ -169,8 +169,9 @@ impl Variables {
                 .for_each(|text| self.note_holes(text, step.at, holes));
             self.note_assignment(nth, step, steps, assignment);
         }
-        for word in &step.words {
-            self.note_holes(&word.text, step.at, holes);
+        let words = step.words.iter().map(|it| &it.text);
+        for text in words.chain(&step.script) {
+            self.note_holes(text, step.at, holes);
         }
         self.note_command(nth, step, steps);
     }
@@ -240,7 +241,7 @@ impl Variables {
             let Some(hole) = holes.get(number as usize) else {
                 continue;
             };
-            if !hole.variable.is_empty() && is_name(&hole.variable) {
+            if !hole.variable.is_empty() {
                 self.get(&hole.variable).uses += 1;
             }
             let whole = hole.whole.as_str();
@@ -380,7 +381,8 @@ impl Variables {
                 None => unknown(text("it is an argument of the script"), true),
             });
         }
-        if !is_name(name) || OF_SHELL.contains(&name) {
+        let is_own = name.starts_with(|it: char| it.is_ascii_alphabetic() || it == '_');
+        if !is_own || OF_SHELL.contains(&name) {
             return Err(unknown(text("the shell sets it"), false));
         }
         let last_any = self
