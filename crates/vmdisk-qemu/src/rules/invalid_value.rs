@@ -5,6 +5,7 @@ use vmdisk_model::Format;
 use vmdisk_rule::Report;
 use vmdisk_source::nearest;
 
+use super::drive_protocol_unknown::DRIVES;
 use super::line::{Line, base_of};
 use super::nodes::nodes;
 use crate::device::driver::disk_driver;
@@ -39,6 +40,7 @@ pub(super) fn check(line: &Line<'_>, report: &mut Report) {
     check_ranges(line, report);
     check_polling(line, report);
     check_interfaces(line, report);
+    check_units(line, report);
     check_options(line, report);
     check_device_names(line, report);
     check_driver_names(line, report);
@@ -189,6 +191,30 @@ fn check_polling(line: &Line<'_>, report: &mut Report) {
                 let help = format!("remove {key} to use the default");
                 line.refuse(report, option, property.span, message, help);
             }
+        }
+    }
+}
+
+/// URLs of iSCSI without the number of a logical unit: libiscsi has no default.
+fn check_units(line: &Line<'_>, report: &mut Report) {
+    let drives = DRIVES.iter().flat_map(|name| line.index.of_name(name));
+    for (option, drive) in drives {
+        let Some(file) = drive.get("file").filter(|file| !file.is_open()) else {
+            continue;
+        };
+        let url = file.value.as_str();
+        let Some((_, target)) = url
+            .strip_prefix("iscsi://")
+            .and_then(|rest| rest.split_once('/'))
+        else {
+            continue;
+        };
+        let target = target.split('?').next().unwrap_or(target);
+        let unit = target.rsplit_once('/').map_or("", |(_, unit)| unit);
+        if unit.is_empty() || !unit.bytes().all(|byte| byte.is_ascii_digit()) {
+            let message = "the URL has no number of a logical unit, and QEMU cannot parse it";
+            let help = "add it: iscsi://HOST/TARGET/0";
+            line.refuse(report, option, file.span, message, help);
         }
     }
 }

@@ -34,7 +34,14 @@ declare_rule! {
     /// </disk>
     /// ```
     ///
+    /// ```args,reported,hidden
+    /// qemu-system-x86_64 -machine q35 -drive file=iscsi://store.example/iqn.2003-01.example:a/,format=raw,if=virtio
+    /// ```
+    ///
     /// ## Not reported
+    /// ```args,not-reported,hidden
+    /// qemu-system-x86_64 -machine q35 -drive file=iscsi://store.example/iqn.2003-01.example:a/1,format=raw,if=virtio
+    /// ```
     /// ```xml,not-reported
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='raw' cache='writeback'/>
@@ -88,6 +95,7 @@ declare_rule! {
         Evidence::refused_by_libvirt("unsupported driver name '…' for disk '…'", "src/qemu/qemu_validate.c, qemuValidateDomainDeviceDefDisk"),
         Evidence::refused_by_libvirt("cookie name '…' contains invalid characters", "src/conf/storage_source_conf.c, virStorageSourceNetCookieValidate"),
         Evidence::refused_by_libvirt("value of cookie '…' contains invalid characters", "src/conf/storage_source_conf.c, virStorageSourceNetCookieValidate"),
+        Evidence::refused_by_qemu("Failed to parse URL : iscsi://…", "block/iscsi.c, iscsi_parse_filename; libiscsi lib/init.c, iscsi_parse_url"),
     ],
     check: Text,
 }
