@@ -4,23 +4,25 @@ mod change;
 mod comparison;
 mod copies;
 mod devices;
+mod discards;
 mod failure;
 mod guest;
 pub(crate) mod json;
 mod place;
+mod present;
 mod program;
 mod reclaim;
 mod run;
 mod state;
 mod text;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use clap::ValueEnum as _;
-use vmdisk::model::{Bytes, Domain};
+use vmdisk::model::Domain;
 use vmdisk::plan::{
-    ChangeKind, ChangePlan, Condition, Plan, PlannedChange, PresentState, ScriptDefinition,
-    ScriptWork, Step, StepKind, StorageCopy, change_script,
+    ChangeKind, ChangePlan, Condition, Plan, PlannedChange, ScriptDefinition, ScriptWork, Step,
+    StepKind, StorageCopy, change_script,
 };
 use vmdisk::report::changes::{ListedChange, ListedDifference};
 use vmdisk::{Document, Host, LintOptions, facts_needed, lint, write};
@@ -30,7 +32,7 @@ use crate::args::{ApplyArgs, ApplyFormat, ChangeArg, GenerateForm};
 use crate::ask::{ask, is_somebody_there};
 use crate::color::Colors;
 use crate::exit::Exit;
-use crate::generate::{self, Made, into::noted_os};
+use crate::generate;
 use crate::io::Io;
 use crate::sanitize;
 use crate::stop::Stop;
@@ -38,6 +40,7 @@ use change::Definition;
 use comparison::{Compared, Comparison};
 use failure::Failure;
 use json::{Envelope, Guest};
+use present::{present, states_of};
 use run::Run;
 use state::State;
 
@@ -222,63 +225,6 @@ fn missing_steps<'a>(
         }
     }
     todo
-}
-
-/// The state of what each step makes; a step that completes another one has its state.
-fn states_of(plan: &Plan) -> Vec<State> {
-    let mut states: Vec<State> = Vec::new();
-    for step in &plan.steps {
-        let of_image = states.last().filter(|_| step.completes());
-        let state = match of_image {
-            Some(State::Sized(..)) => State::Done,
-            Some(state) => state.clone(),
-            None => state::of(step, plan.domain.name.as_deref()),
-        };
-        states.push(state);
-    }
-    states
-}
-
-/// What is there of a plan.
-fn present<'a>(
-    made: &Made<'_>,
-    states: &[State],
-    guest: Option<&'a Document>,
-    is_reclaiming: bool,
-) -> PresentState<'a> {
-    let plan = &made.plan;
-    let sizes = states.iter().enumerate();
-    let sizes: BTreeMap<usize, Bytes> = sizes
-        .filter_map(|(nth, state)| match state {
-            State::Sized(has, _) => Some((nth, *has)),
-            _ => None,
-        })
-        .collect();
-    let name = plan.domain.name.as_deref();
-    let is_open = |nth: &usize| {
-        let path = plan.steps[*nth].makes();
-        name.is_some_and(|name| guest::runs_with(name, &path))
-    };
-    let is_running = match guest {
-        Some(_) => name.is_some_and(guest::is_running),
-        None => sizes.keys().any(is_open),
-    };
-    let mut images = BTreeMap::new();
-    if let Some(guest) = guest.map(Document::domain) {
-        images = copies::replaced(guest, &plan.domain, (is_running, is_reclaiming));
-        if let Some(name) = name.filter(|_| is_reclaiming) {
-            let images = images.iter_mut().map(|(nth, image)| (*nth, image));
-            reclaim::note_kept(images, (guest, name, is_running), &made.target());
-        }
-    }
-    PresentState {
-        is_running,
-        images,
-        is_reclaiming,
-        os: guest.and_then(noted_os),
-        guest: guest.map(Document::domain),
-        sizes,
-    }
 }
 
 /// Notes the states of steps, and those that are no reason to go on.

@@ -1,17 +1,14 @@
-//! Space that a guest does not use: why its storage keeps it, and giving it back.
+//! Giving back space that a guest does not use.
 
-use vmdisk::model::Domain;
-use vmdisk::plan::{PlannedChange, PresentImage, Step};
-use vmdisk::trace::{DiskTrace, Layer, RequestKind, RequestOutcome, trace};
-use vmdisk::{Document, Host, LintOptions, Target, facts_needed};
-use vmdisk_collect::{Request, collect};
+use vmdisk::plan::{PlannedChange, Step};
 
 use super::failure::Failure;
 use super::guest::{self, Existing};
 use super::place::{self, Names};
+use super::present::{present, states_of};
 use super::program;
 use super::run::Run;
-use super::{present, state::State, states_of};
+use super::state::State;
 use crate::args::ApplyArgs;
 use crate::generate::Made;
 use crate::stop::Stop;
@@ -68,60 +65,6 @@ fn has_agent(name: &str) -> bool {
                 && it.attribute("state") == Some("connected")
         })
     })
-}
-
-/// Notes why images keep what the guest discards, by what it has: its definition, or what it runs with.
-pub(super) fn note_kept<'i>(
-    images: impl Iterator<Item = (usize, &'i mut PresentImage)>,
-    (guest, name, is_running): (&Domain, &str, bool),
-    target: &Target,
-) {
-    let Existing::There(document) = guest::existing(name, !is_running) else {
-        return;
-    };
-    let disks = traced(&document, target);
-    for (nth, image) in images {
-        let name = guest.disks[nth].name();
-        let mut disks = disks.iter();
-        let disk = disks.find(|it| it.disk.target.as_deref() == Some(name));
-        // What a snapshot has stays.
-        let mut obstacles = image.obstacles.iter();
-        let of_snapshots = obstacles.find(|it| it.contains("internal snapshots"));
-        image.keeps_discards = of_snapshots.cloned().or_else(|| kept(disk?));
-    }
-}
-
-fn traced(document: &Document, target: &Target) -> Vec<DiskTrace> {
-    let facts = collect(&Request::of(&facts_needed(document.domain()), ""));
-    let options = LintOptions::default()
-        .target(target.clone().or(Target::from_facts(&facts)))
-        .host(Some(Host::new(facts)));
-    trace(document, &options).disks
-}
-
-/// The reason why no discard reaches the storage of a disk, or must not; none if one does, or that is not known.
-fn kept(disk: &DiskTrace) -> Option<String> {
-    let mut findings = disk.findings.iter();
-    if let Some((_, bug)) = findings.find(|(_, it)| it.rule.name == "qcow2-discard-corruption") {
-        return Some(bug.title.clone());
-    }
-    for step in &disk.path.steps {
-        let effect = step.effect(RequestKind::Discard);
-        match effect.outcome {
-            RequestOutcome::Dropped | RequestOutcome::Refused | RequestOutcome::Absent => {
-                let remedy = match step.layer {
-                    Layer::BlockLayer => " without `discard: unmap` (`--change options`)",
-                    _ => "",
-                };
-                return Some(format!("{}: {}{remedy}", step.name, effect.statement.text));
-            }
-            RequestOutcome::Freed | RequestOutcome::Honoured => return None,
-            // The file system has the space back.
-            _ if step.layer == Layer::File => return None,
-            _ => {}
-        }
-    }
-    None
 }
 
 /// Has the guest discard what it does not use, or gives copies the names of their images.

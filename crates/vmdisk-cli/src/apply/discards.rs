@@ -1,0 +1,63 @@
+//! Why storage keeps what a guest discards.
+
+use vmdisk::model::Domain;
+use vmdisk::plan::PresentImage;
+use vmdisk::trace::{DiskTrace, Layer, RequestKind, RequestOutcome, trace};
+use vmdisk::{Document, Host, LintOptions, Target, facts_needed};
+use vmdisk_collect::{Request, collect};
+
+use super::guest::{self, Existing};
+
+/// Notes why images keep what the guest discards, by what it has: its definition, or what it runs with.
+pub(super) fn note_kept<'i>(
+    images: impl Iterator<Item = (usize, &'i mut PresentImage)>,
+    (guest, name, is_running): (&Domain, &str, bool),
+    target: &Target,
+) {
+    let Existing::There(document) = guest::existing(name, !is_running) else {
+        return;
+    };
+    let disks = traced(&document, target);
+    for (nth, image) in images {
+        let name = guest.disks[nth].name();
+        let mut disks = disks.iter();
+        let disk = disks.find(|it| it.disk.target.as_deref() == Some(name));
+        // What a snapshot has stays.
+        let mut obstacles = image.obstacles.iter();
+        let of_snapshots = obstacles.find(|it| it.contains("internal snapshots"));
+        image.keeps_discards = of_snapshots.cloned().or_else(|| kept(disk?));
+    }
+}
+
+fn traced(document: &Document, target: &Target) -> Vec<DiskTrace> {
+    let facts = collect(&Request::of(&facts_needed(document.domain()), ""));
+    let options = LintOptions::default()
+        .target(target.clone().or(Target::from_facts(&facts)))
+        .host(Some(Host::new(facts)));
+    trace(document, &options).disks
+}
+
+/// The reason why no discard reaches the storage of a disk, or must not; none if one does, or that is not known.
+fn kept(disk: &DiskTrace) -> Option<String> {
+    let mut findings = disk.findings.iter();
+    if let Some((_, bug)) = findings.find(|(_, it)| it.rule.name == "qcow2-discard-corruption") {
+        return Some(bug.title.clone());
+    }
+    for step in &disk.path.steps {
+        let effect = step.effect(RequestKind::Discard);
+        match effect.outcome {
+            RequestOutcome::Dropped | RequestOutcome::Refused | RequestOutcome::Absent => {
+                let remedy = match step.layer {
+                    Layer::BlockLayer => " without `discard: unmap` (`--change options`)",
+                    _ => "",
+                };
+                return Some(format!("{}: {}{remedy}", step.name, effect.statement.text));
+            }
+            RequestOutcome::Freed | RequestOutcome::Honoured => return None,
+            // The file system has the space back.
+            _ if step.layer == Layer::File => return None,
+            _ => {}
+        }
+    }
+    None
+}
