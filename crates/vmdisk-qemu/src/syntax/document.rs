@@ -255,33 +255,30 @@ fn workflow(text: &str) -> Vec<Block> {
 
 fn dockerfile(text: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
-    let mut script = Script::default();
     // The program and its arguments.
     let mut arrays = [None, None];
-    let mut goes_on = false;
-    for (start, line) in lines(text) {
-        let trimmed = line.trim_start();
-        let (word, rest) = trimmed.split_once([' ', '\t']).unwrap_or((trimmed, ""));
-        let at = start + line.len() - rest.len();
-        if goes_on {
-            script.push(start, start + line.len());
-        } else {
-            script.end(text, &mut blocks);
-            match word.to_ascii_uppercase().as_str() {
-                "CMD" | "ENTRYPOINT" if rest.trim_start().starts_with('[') => {
-                    let from = at + rest.len() - rest.trim_start().len();
-                    let nth = usize::from(word.eq_ignore_ascii_case("CMD"));
-                    let end = from + logical_length(&text[from..]);
-                    arrays[nth] = Some(array(text, from..end));
-                }
-                "FROM" => end_stage(&mut arrays, &mut blocks),
-                "CMD" | "ENTRYPOINT" | "RUN" => script.push(at, start + line.len()),
-                _ => continue,
+    let mut at = 0;
+    while at < text.len() {
+        let end = at + logical_length(&text[at..]);
+        let line = text[at..end].trim_start();
+        at = end;
+        let (word, rest) = line.split_once([' ', '\t']).unwrap_or((line, ""));
+        let rest = rest.trim_start();
+        let range = end - rest.len()..end;
+        let word = word.to_ascii_uppercase();
+        match word.as_str() {
+            "CMD" | "ENTRYPOINT" if rest.starts_with('[') => {
+                arrays[usize::from(word == "CMD")] = Some(array(text, range));
             }
+            "FROM" => end_stage(&mut arrays, &mut blocks),
+            "CMD" | "ENTRYPOINT" | "RUN" => {
+                let mut script = Text::empty(range.start);
+                script.push_verbatim(text, Span::new(range.start, range.end));
+                blocks.push(Block::Script(script));
+            }
+            _ => {}
         }
-        goes_on = trimmed.trim_end().ends_with('\\');
     }
-    script.end(text, &mut blocks);
     end_stage(&mut arrays, &mut blocks);
     blocks
 }

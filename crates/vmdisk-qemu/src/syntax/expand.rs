@@ -84,20 +84,18 @@ impl Shell<'_> {
                     (hole.is_of_caller, hole.is_addition) = (true, false);
                     hole.values = Vec::new();
                     hole.reason = if is_sourced { SOURCED } else { UNSET }.to_owned();
-                    let number = push(&mut self.holes, hole);
-                    one_like(&value, hole_text(name, place, number))
+                    one_like(&value, Text::of_hole(hole, &mut self.holes))
                 });
                 variable.value = Some(appended(former, value));
             }
             (false, true) => {
-                let number = push(&mut self.holes, hole());
                 let mut text = Text::empty(step.at);
                 let is_spaced =
                     matches!(&value, Value::Word(it) if it.as_str().starts_with([' ', '\t', '\n']));
                 if is_spaced {
                     text.push_escape(" ", place);
                 }
-                text.push_part(&hole_text(name, place, number), 0..name.len() + 1);
+                text.push_new(hole(), &mut self.holes);
                 let added = one_like(&value, text);
                 let former = variable.value.take().unwrap_or_else(|| empty_like(&value));
                 variable.value = Some(appended(former, added));
@@ -200,7 +198,7 @@ impl Shell<'_> {
         match found {
             Ok(value) => {
                 self.share(run, &name, &value);
-                self.bytes += value_length(&value);
+                self.bytes += value.texts().iter().map(Text::bytes).sum::<usize>();
                 self.note_use(span, Ok(shown(&value)));
                 Some(value)
             }
@@ -227,44 +225,30 @@ impl Shell<'_> {
 
     /// True if the former value of the variable is a part of the value.
     fn is_of_itself(&self, name: &str, value: &Value) -> bool {
-        let is_own = |text: &Text| {
-            let mut holes = text.holes().filter_map(|it| self.holes.get(it.1 as usize));
-            holes.any(|it| it.variable == name)
-        };
-        match value {
-            Value::Word(text) => is_own(text),
-            Value::List(list) => list.iter().any(is_own),
-            Value::Unknown(_) => true,
-        }
+        let holes = value.texts().iter().flat_map(Text::holes);
+        let mut holes = holes.filter_map(|it| self.holes.get(it.1 as usize));
+        holes.any(|it| it.variable == name)
     }
 
     /// Text of a variable that is used more than once cannot change for one use alone.
     fn share(&mut self, run: &Run, name: &str, value: &Value) {
         if run.variables.all.get(name).is_some_and(|it| it.uses > 1) {
-            match value {
-                Value::Word(text) => self.shared.push(text.whole()),
-                Value::List(list) => self.shared.extend(list.iter().map(Text::whole)),
-                Value::Unknown(_) => {}
-            }
+            self.shared.extend(value.texts().iter().map(Text::whole));
         }
     }
 
     /// A word where nothing is split: the value of an assignment.
     pub(super) fn scalar(&mut self, run: &mut Run, nth: usize, step: &Step, text: &Text) -> Text {
-        let mut out = Text::empty(text.whole().start);
-        let mut at = 0;
-        for (range, number) in text.holes() {
-            out.push_part(text, at..range.start);
-            at = range.end;
+        let out = text.replacing(|out, range, number| {
             match self.value(run, nth, step, number) {
-                Some(Value::Word(value)) => out.push_part(&value, 0..value.as_str().len()),
+                Some(Value::Word(value)) => out.push_text(&value),
                 Some(Value::List(list)) if !list.iter().any(Text::has_hole) => {
-                    push_joined(&mut out, &list, text.span(range));
+                    push_joined(out, &list, text.span(range));
                 }
-                _ => out.push_part(text, range),
+                _ => return false,
             }
-        }
-        out.push_part(text, at..text.as_str().len());
+            true
+        });
         self.bytes += out.as_str().len();
         out
     }
@@ -319,11 +303,7 @@ impl Shell<'_> {
             // It is no word if no file fits.
             let mut hole = Hole::new(text.as_str(), text.whole(), "it is a pattern of file names");
             hole.fields = Fields::Split;
-            let name = hole.name.clone();
-            let number = push(&mut self.holes, hole);
-            let mut word = Text::empty(start);
-            word.push_hole(&name, text.whole(), number);
-            return vec![word];
+            return vec![Text::of_hole(hole, &mut self.holes)];
         }
         let mut fields = Splitting {
             words: Vec::new(),
@@ -355,7 +335,9 @@ impl Shell<'_> {
                     fields.push_members(&list, start);
                 }
                 (Some(Value::List(list)), Fields::Joined) => {
-                    fields.push_joined(&list, start, text.span(range));
+                    let mut joined = Text::empty(start);
+                    push_joined(&mut joined, &list, text.span(range));
+                    fields.push(&joined, 0..joined.as_str().len());
                 }
                 (Some(Value::List(list)), _) => {
                     let members = list.iter().map(|it| split_too(it, &mut self.holes));
@@ -435,17 +417,6 @@ impl Splitting {
         }
     }
 
-    /// Appends the members of an array with blanks between, which stand for `place`.
-    fn push_joined(&mut self, list: &[Text], start: usize, place: Span) {
-        for (nth, member) in list.iter().enumerate() {
-            if nth > 0 {
-                let word = self.word.get_or_insert_with(|| Text::empty(start));
-                word.push_escape(" ", place);
-            }
-            self.push(member, 0..member.as_str().len());
-        }
-    }
-
     /// Appends the members of an array, whose blanks separate words too.
     fn split_members(&mut self, list: &[Text]) {
         for (nth, member) in list.iter().enumerate() {
@@ -521,7 +492,7 @@ fn push_joined(out: &mut Text, list: &[Text], place: Span) {
         if nth > 0 {
             out.push_escape(" ", place);
         }
-        out.push_part(member, 0..member.as_str().len());
+        out.push_text(member);
     }
 }
 
@@ -553,12 +524,6 @@ pub(super) fn push(holes: &mut Vec<Hole>, hole: Hole) -> u32 {
     u32::try_from(holes.len() - 1).unwrap_or(u32::MAX)
 }
 
-fn hole_text(name: &str, place: Span, number: u32) -> Text {
-    let mut text = Text::empty(place.start);
-    text.push_hole(&format!("${name}"), place, number);
-    text
-}
-
 /// The value that an assignment gives: text that is assigned to an array becomes its first member.
 fn replaced(variable: &Variable, value: Value) -> Value {
     match (&variable.value, value) {
@@ -577,7 +542,7 @@ fn replaced(variable: &Variable, value: Value) -> Value {
 fn appended(former: Value, added: Value) -> Value {
     match (former, added) {
         (Value::Word(mut text), Value::Word(more)) => {
-            text.push_part(&more, 0..more.as_str().len());
+            text.push_text(&more);
             Value::Word(text)
         }
         (Value::List(mut list), Value::List(more)) => {
@@ -596,46 +561,27 @@ fn appended(former: Value, added: Value) -> Value {
     }
 }
 
-fn value_length(value: &Value) -> usize {
-    match value {
-        Value::Word(text) => text.bytes(),
-        Value::List(list) => list.iter().map(Text::bytes).sum(),
-        Value::Unknown(_) => 0,
-    }
-}
-
 pub(super) fn value_span(value: &Value, at: usize) -> Span {
-    match value {
-        Value::Word(text) => text.whole(),
-        Value::List(list) => match (list.first(), list.last()) {
-            (Some(first), Some(last)) => {
-                let (start, end) = (first.whole().start, last.whole().end);
-                Span::new(start.min(end), end.max(start))
-            }
-            _ => Span::empty(at),
-        },
-        Value::Unknown(_) => Span::empty(at),
+    match (value.texts().first(), value.texts().last()) {
+        (Some(first), Some(last)) => {
+            let (start, end) = (first.whole().start, last.whole().end);
+            Span::new(start.min(end), end.max(start))
+        }
+        _ => Span::empty(at),
     }
 }
 
 /// True for a value that a shell may take for a pattern of file names, or whose words it splits in a way of its own.
 fn has_pattern(value: &Value) -> bool {
-    let is_such = |text: &Text| text.has_outside_holes(&['*', '?', '[']);
-    match value {
-        Value::Word(text) => is_such(text),
-        Value::List(list) => list.iter().any(is_such),
-        Value::Unknown(_) => false,
-    }
+    let mut texts = value.texts().iter();
+    texts.any(|text| text.has_outside_holes(&['*', '?', '[']))
 }
 
 /// The text of a short value without a hole.
 fn literal(value: &Value) -> Option<String> {
-    let texts = match value {
-        Value::Word(text) => std::slice::from_ref(text),
-        Value::List(list) => list.as_slice(),
-        Value::Unknown(_) => return None,
-    };
-    let is_known = texts.len() <= 20 && !texts.iter().any(Text::has_hole);
+    let texts = value.texts();
+    let is_list = !matches!(value, Value::Unknown(_)) && texts.len() <= 20;
+    let is_known = is_list && !texts.iter().any(Text::has_hole);
     let texts: Vec<&str> = texts.iter().map(Text::as_str).collect();
     let text = texts.join(" ").trim().to_owned();
     (is_known && text.len() < 200).then_some(text)
@@ -644,9 +590,6 @@ fn literal(value: &Value) -> Option<String> {
 /// The beginning of a value, for a reader.
 fn shown(value: &Value) -> String {
     let cut = |text: &Text| text.as_str().chars().take(80).collect::<String>();
-    match value {
-        Value::Word(text) => cut(text),
-        Value::List(list) => list.iter().take(20).map(cut).collect::<Vec<_>>().join(" "),
-        Value::Unknown(reason) => reason.clone(),
-    }
+    let texts = value.texts().iter().take(20);
+    texts.map(cut).collect::<Vec<_>>().join(" ")
 }

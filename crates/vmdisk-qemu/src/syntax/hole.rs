@@ -104,6 +104,22 @@ impl Hole {
     }
 }
 
+impl Text {
+    /// A text that is unknown.
+    pub(super) fn of_hole(hole: Hole, holes: &mut Vec<Hole>) -> Self {
+        let mut text = Text::empty(hole.span.start);
+        text.push_new(hole, holes);
+        text
+    }
+
+    /// Appends a part that is unknown.
+    pub(super) fn push_new(&mut self, hole: Hole, holes: &mut Vec<Hole>) {
+        let number = u32::try_from(holes.len()).unwrap_or(u32::MAX);
+        self.push_hole(&hole.name, hole.span, number);
+        holes.push(hole);
+    }
+}
+
 /// Options that may add a disk.
 const DISKS: [&str; 14] = [
     "blockdev",
@@ -173,12 +189,11 @@ pub(super) fn mark<'t>(
                         true => RENDERED,
                         false => UNSET,
                     };
-                    let number = u32::try_from(holes.len()).unwrap_or(u32::MAX);
-                    holes.push(Hole {
+                    let hole = Hole {
                         is_of_caller: name.starts_with(['$', '`']),
                         ..Hole::new(name, span, reason)
-                    });
-                    marked.push_hole(name, span, number);
+                    };
+                    marked.push_new(hole, holes);
                 }
             }
             at = range.end;
@@ -220,10 +235,8 @@ fn placeholder(text: &str, from: usize, is_evaluated: bool) -> Option<Range<usiz
                 let is_first = !before.is_some_and(|it| it.is_ascii_alphanumeric());
                 is_first.then(|| configured(rest)).flatten()
             }
-            ("%", Some('~')) if !is_evaluated => Some(name.max(3).min(rest.len())),
             ("%", _) if starts_name && rest[name..].starts_with('%') => Some(name + 1),
             ("%", _) if starts_name && !is_evaluated => Some(2),
-            ("%", Some('{')) if !is_evaluated => to("}"),
             _ if is_evaluated => None,
             ("`", Some(_)) => Some(rest[1..].find('`').map_or(rest.len(), |at| at + 2)),
             ("$", Some('(')) => to(")"),

@@ -5,7 +5,6 @@ use std::ops::Range;
 
 use vmdisk_source::Span;
 
-use super::expand::push;
 use super::hole::Hole;
 use super::language::declared;
 use super::script::{Shell, Site};
@@ -99,7 +98,7 @@ fn value_of(file: &str, range: Range<usize>, holes: &mut Vec<Hole>) -> Text {
         }
         None => {
             let hole = Hole::new("{{...}}", place, "just computes it");
-            value.push_hole("{{...}}", place, push(holes, hole));
+            value.push_new(hole, holes);
         }
     }
     value
@@ -158,7 +157,7 @@ fn push_line(out: &mut Text, file: &str, range: Range<usize>, holes: &mut Vec<Ho
             variable: if is_name { inner } else { "" }.to_owned(),
             ..Hole::new(&name, place, "just computes it")
         };
-        out.push_hole(&name, place, push(holes, hole));
+        out.push_new(hole, holes);
     }
     out.push_verbatim(file, Span::new(at, range.end));
 }

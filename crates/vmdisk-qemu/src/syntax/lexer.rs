@@ -33,8 +33,6 @@ pub(super) enum Token {
     Word(Word),
     /// A control operator, a line end as `\n`, `()` after the name of a function, or the parentheses of an array: `=(`, `=)`.
     Operator(&'static str),
-    /// `((…))`, with its text.
-    Arithmetic(String),
     /// The variable in `{NAME}>file`.
     Descriptor(String),
 }
@@ -188,7 +186,7 @@ impl Lexer<'_> {
             None => true,
             Some(Token::Operator(_)) => !self.is_array,
             Some(Token::Word(word)) => word.bare().is_some_and(|it| BEFORE_COMMANDS.contains(&it)),
-            Some(Token::Arithmetic(_) | Token::Descriptor(_)) => false,
+            Some(Token::Descriptor(_)) => false,
         }
     }
 
@@ -226,7 +224,7 @@ impl Lexer<'_> {
             b'<' | b'>' if self.peek(1) == Some(b'(') => {
                 self.nested(1, "it is the output of a command")
             }
-            b'<' | b'[' if self.placeholder().is_some() => {
+            b'<' if self.placeholder().is_some() => {
                 let length = self.placeholder().unwrap_or(1);
                 self.hole(length, "it is a placeholder", "", Fields::One);
             }
@@ -299,10 +297,8 @@ impl Lexer<'_> {
         if self.peek(1) == Some(b'(') && self.starts_command() {
             let end = closing(self.bytes, self.at + 1, b')');
             if let Some(end) = end.filter(|end| self.bytes[..*end].ends_with(b"))")) {
-                let text = self.source.as_str()[self.at..end].to_owned();
-                self.push(Token::Arithmetic(text), self.at);
-                self.at = end;
-                return Ok(());
+                self.hole(end - self.at, "it is computed", "", Fields::Split);
+                return self.end_word();
             }
         }
         self.operator("(", 1)
@@ -325,8 +321,12 @@ impl Lexer<'_> {
                 }
             }
             b'{' if self.peek(1) != Some(b'{') => {
-                let length = self.length_of_braces();
-                if let Some(length) = length {
+                let length = self.length_to(b'}');
+                let is_list = |it: &usize| {
+                    let inner = &self.rest()[..*it];
+                    inner.contains(',') || inner.contains("..")
+                };
+                if let Some(length) = length.filter(is_list) {
                     return self.hole(length, "a shell expands its braces", "", Fields::Split);
                 }
             }
@@ -339,37 +339,21 @@ impl Lexer<'_> {
         self.take(length.min(next.saturating_sub(self.at)).max(1));
     }
 
-    /// The length to a byte within the word; or of what is looked at, if it is more.
+    /// The length of what begins here and ends in a byte within the word; or of what is looked at, if it is more.
     fn length_to(&self, end: u8) -> Option<usize> {
-        let stops = |byte: &u8| *byte == end || b" \t\r\n;&|()<>".contains(byte);
         let rest = &self.bytes[self.at..];
-        match rest.iter().take(MAX_PATTERN).position(stops) {
-            Some(at) => (rest[at] == end).then_some(at + 1),
-            None => (rest.len() > MAX_PATTERN).then(|| self.most_of_pattern()),
-        }
-    }
-
-    fn most_of_pattern(&self) -> usize {
-        let text = self.source.as_str();
-        floor_char_boundary(text, self.at + MAX_PATTERN) - self.at
-    }
-
-    /// The length of `{a,b}` and `{1..3}`; or of what is looked at, if it is more.
-    fn length_of_braces(&self) -> Option<usize> {
-        let rest = &self.bytes[self.at..];
-        let (mut depth, mut is_list) = (0_usize, false);
+        let mut depth = 0_usize;
         for (at, byte) in rest.iter().enumerate().take(MAX_PATTERN) {
-            match byte {
-                b'{' => depth += 1,
-                b'}' if depth == 1 => return is_list.then_some(at + 1),
-                b'}' => depth -= 1,
-                b',' => is_list = true,
-                b'.' if rest.get(at + 1) == Some(&b'.') => is_list = true,
+            match *byte {
                 b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' => return None,
+                byte if byte == rest[0] => depth += 1,
+                byte if byte == end && depth == 1 => return Some(at + 1),
+                byte if byte == end => depth -= 1,
                 _ => {}
             }
         }
-        (rest.len() > MAX_PATTERN).then(|| self.most_of_pattern())
+        let most = floor_char_boundary(self.source.as_str(), self.at + MAX_PATTERN);
+        (rest.len() > MAX_PATTERN).then_some(most - self.at)
     }
 
     /// The length of a comment between backquotes, which is no word.
@@ -386,24 +370,19 @@ impl Lexer<'_> {
         before.is_some_and(|it| b"@?*+!".contains(&it))
     }
 
-    /// The length of `<NAME>`, and of `[some words]` as a word, in documentation.
+    /// The length of `<NAME>` in documentation.
     fn placeholder(&self) -> Option<usize> {
-        let rest = self.rest();
-        if let Some(inner) = rest.strip_prefix('[') {
-            let inner = &inner[..floor_char_boundary(inner, MAX_PLACEHOLDER)];
-            let end = inner.find([']', '\n', '"', '\'', '$'])?;
-            let is_words = inner[end..].starts_with(']') && inner[..end].contains(' ');
-            let is_word = self.word.is_none() && !self.starts_command();
-            return (self.is_documentation && is_words && is_word).then_some(end + 2);
-        }
+        let rest = self
+            .rest()
+            .strip_prefix('<')
+            .filter(|_| self.is_documentation)?;
         // A name is shorter: a search to the end of the line, for each of many, takes quadratic time.
-        let start = &rest[..floor_char_boundary(rest, 1 + MAX_PLACEHOLDER)];
+        let start = &rest[..floor_char_boundary(rest, MAX_PLACEHOLDER)];
         let end = start.find(['>', '\n', '|', ';', '&', '"', '\'', '$'])?;
-        let inner = rest.get(1..end)?;
-        let is_name = inner.starts_with(|it: char| it.is_alphabetic() || it == '/');
+        let is_name = rest.starts_with(|it: char| it.is_alphabetic() || it == '/');
         let after = rest[end..].strip_prefix('>')?.chars().next();
         let is_end = after.is_none_or(|it| !it.is_alphanumeric() && !">&".contains(it));
-        (self.is_documentation && is_name && is_end).then_some(end + 1)
+        (is_name && is_end).then_some(end + 2)
     }
 
     /// Appends a hole for the next bytes. `variable` is the name of the variable that it expands.
@@ -415,15 +394,16 @@ impl Lexer<'_> {
         let cut = cut.unwrap_or(text.len()).max(1).min(text.len());
         let name = &text[..floor_char_boundary(text, cut.min(MAX_NAME))];
         let span = self.source.span(self.at..end);
-        let number = u32::try_from(self.holes.len()).unwrap_or(u32::MAX);
-        self.holes.push(Hole {
+        let hole = Hole {
             variable: variable.to_owned(),
             fields,
             whole: text.chars().take(200).collect(),
             ..Hole::new(name, span, reason)
-        });
-        let name = name.to_owned();
-        self.word().push_hole(&name, span, number);
+        };
+        self.word();
+        if let Some(word) = &mut self.word {
+            word.push_new(hole, self.holes);
+        }
         self.at = end;
     }
 

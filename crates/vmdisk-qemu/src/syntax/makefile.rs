@@ -5,7 +5,6 @@ use std::ops::Range;
 
 use vmdisk_source::Span;
 
-use super::expand::push;
 use super::hole::Hole;
 use super::lexer::Word;
 use super::script::{Shell, Site};
@@ -156,11 +155,9 @@ impl<'f> Make<'f, '_> {
             } else if first == "endif" {
                 conditions.pop();
             } else if first == "else" {
-                conditions
-                    .iter_mut()
-                    .next_back()
-                    .into_iter()
-                    .for_each(|it| *it = start);
+                if let Some(last) = conditions.last_mut() {
+                    *last = start;
+                }
             } else if matches!(first, "include" | "-include" | "sinclude") {
                 self.lines.push(Line::Include(start));
             } else if matches!(first, "define" | "undefine" | "unexport") {
@@ -271,19 +268,19 @@ impl<'f> Make<'f, '_> {
             ..Hole::new(&format!("$({name})"), value.whole(), reason)
         };
         if is_ahead {
-            value = self.one_hole(hole(&value, "what it refers to is set later"));
+            value = Text::of_hole(hole(&value, "what it refers to is set later"), self.holes);
         }
         if operator == Operator::Default {
             let mut hole = hole(&value, "the environment may set it");
             name.clone_into(&mut hole.default_of);
             hole.alternatives = vec![(value, format!("unless {name} is set"))];
-            value = self.one_hole(hole);
+            value = Text::of_hole(hole, self.holes);
         }
         let is_append = operator == Operator::Append && has_value;
         if is_append {
             let mut spaced = Text::empty(at);
             spaced.push_escape(" ", Span::empty(value.whole().start));
-            spaced.push_part(&value, 0..value.as_str().len());
+            spaced.push_text(&value);
             value = spaced;
         }
         let mut step = Step::assigning(name, value, at);
@@ -291,13 +288,6 @@ impl<'f> Make<'f, '_> {
         step.is_certain = condition.is_none();
         (step.condition, step.block) = (condition, condition);
         step
-    }
-
-    fn one_hole(&mut self, hole: Hole) -> Text {
-        let mut text = Text::empty(hole.span.start);
-        let (name, span) = (hole.name.clone(), hole.span);
-        text.push_hole(&name, span, push(self.holes, hole));
-        text
     }
 
     /// A text in which what make replaces is a hole. A recipe keeps its continued lines.
@@ -335,9 +325,7 @@ impl<'f> Make<'f, '_> {
             match next {
                 (Some('$'), Some('$')) => out.push_escape("$", place),
                 (Some('$'), Some(_)) => {
-                    let hole = reference(&rest[..length], place);
-                    let name = hole.name.clone();
-                    out.push_hole(&name, place, push(self.holes, hole));
+                    out.push_new(reference(&rest[..length], place), self.holes);
                 }
                 (Some('\\'), Some('\n')) if is_recipe => {
                     out.push_verbatim(file, Span::new(at, at + 2));

@@ -148,14 +148,13 @@ fn with_part(words: &[Text], number: u32, part: &Part, holes: &mut Vec<Hole>) ->
                 out.extend(fields.words);
             }
             Value::Word(value) => {
-                let mut text = Text::empty(word.whole().start);
-                let mut at = 0;
-                for (range, _) in word.holes().filter(|it| is_same(it.1, holes)) {
-                    text.push_part(word, at..range.start);
-                    text.push_part(value, 0..value.as_str().len());
-                    at = range.end;
-                }
-                text.push_part(word, at..word.as_str().len());
+                let text = word.replacing(|out, _, number| {
+                    let is_it = is_same(number, holes);
+                    if is_it {
+                        out.push_text(value);
+                    }
+                    is_it
+                });
                 out.push(text);
             }
             Value::List(_) | Value::Unknown(_) => return None,

@@ -18,7 +18,7 @@ use super::program::{
 use super::script::{MAX_BYTES, Run, Shell, Site};
 use super::steps::{Assignment, CAPTURE, DECLARES, Step, Steps, Written, arguments_set, steps};
 use super::text::Text;
-use super::variables::{Part, Value, Variables};
+use super::variables::{Part, Variables};
 use crate::failure::ReadFailure;
 use crate::runners::{Command, Runner};
 
@@ -169,14 +169,10 @@ impl Shell<'_> {
         let first = words.first().filter(|it| it.is_one_hole());
         let number = first.and_then(|it| it.holes().next()).map(|it| it.1);
         let parts = number.map_or_else(Vec::new, |it| self.parts_of(run, it));
-        let words_of = |part: &Part| match &part.value {
-            Value::Word(text) => text
-                .as_str()
-                .split_whitespace()
-                .map(str::to_owned)
-                .collect(),
-            Value::List(list) => list.iter().map(|it| it.as_str().to_owned()).collect(),
-            Value::Unknown(_) => Vec::new(),
+        let words_of = |part: &Part| {
+            let texts = part.value.texts().iter();
+            let words = texts.flat_map(|it| it.as_str().split_whitespace());
+            words.map(str::to_owned).collect()
         };
         let parts: Vec<Vec<String>> = parts.iter().map(words_of).collect();
         let is_start = parts

@@ -212,13 +212,6 @@ impl Parser {
         match token {
             Token::Word(word) => self.word(word, at),
             Token::Operator(operator) => self.operator(operator, at),
-            Token::Arithmetic(text) => {
-                self.begin(at);
-                self.step.sets.push(text);
-                if self.next != Next::Command {
-                    self.next = Next::LoopList;
-                }
-            }
             Token::Descriptor(name) => self.step.sets.push(name),
         }
     }
@@ -294,7 +287,11 @@ impl Parser {
                 Next::Ignored => return,
                 Next::LoopVariable => {
                     self.begin(at);
-                    self.step.sets.extend(word.bare().map(str::to_owned));
+                    match word.bare() {
+                        Some(name) => self.step.sets.push(name.to_owned()),
+                        // Arithmetic.
+                        None => self.step.words.push(word),
+                    }
                     self.next = Next::LoopList;
                     return;
                 }
@@ -305,11 +302,7 @@ impl Parser {
                 Next::CaseWord => {
                     if word.bare() == Some("in") {
                         self.next = Next::Command;
-                        self.frames
-                            .iter_mut()
-                            .next_back()
-                            .into_iter()
-                            .for_each(|it| it.is_pattern = true);
+                        self.set_pattern(true);
                     }
                     return;
                 }
@@ -369,6 +362,12 @@ impl Parser {
         true
     }
 
+    fn set_pattern(&mut self, is_pattern: bool) {
+        if let Some(frame) = self.frames.last_mut() {
+            frame.is_pattern = is_pattern;
+        }
+    }
+
     fn name_function(&mut self, name: &str) {
         self.out
             .functions
@@ -394,11 +393,7 @@ impl Parser {
                 return;
             }
             ")" if is_pattern => {
-                self.frames
-                    .iter_mut()
-                    .next_back()
-                    .into_iter()
-                    .for_each(|it| it.is_pattern = false);
+                self.set_pattern(false);
                 self.next = Next::Command;
                 return;
             }

@@ -139,6 +139,29 @@ impl Text {
         Some((end.map_or(self.value.len(), |next| next.at), hole))
     }
 
+    /// Appends all of another text of the same file.
+    pub(crate) fn push_text(&mut self, other: &Text) {
+        self.push_part(other, 0..other.value.len());
+    }
+
+    /// The text with another in place of some holes, which `put` appends. It returns false for a hole that stays.
+    pub(super) fn replacing(
+        &self,
+        mut put: impl FnMut(&mut Text, Range<usize>, u32) -> bool,
+    ) -> Text {
+        let mut out = Text::empty(self.whole().start);
+        let mut at = 0;
+        for (range, number) in self.holes() {
+            out.push_part(self, at..range.start);
+            at = match put(&mut out, range.clone(), number) {
+                true => range.end,
+                false => range.start,
+            };
+        }
+        out.push_part(self, at..self.value.len());
+        out
+    }
+
     /// Appends a part of another text of the same file.
     pub(crate) fn push_part(&mut self, other: &Text, range: Range<usize>) {
         if let Some(span) = other.span_in_file(&range) {
@@ -164,20 +187,11 @@ impl Text {
             } else {
                 piece.source
             };
-            match self.pieces.last_mut() {
-                Some(last)
-                    if last.is_verbatim && piece.is_verbatim && last.source.end == source.start =>
-                {
-                    last.source.end = source.end;
-                }
-                _ => self.pieces.push(Piece {
-                    at: self.value.len(),
-                    source,
-                    is_verbatim: piece.is_verbatim,
-                    hole: piece.hole,
-                }),
+            let bytes = &other.value[from..to];
+            match piece.is_verbatim {
+                true => self.push_run(bytes, source),
+                false => self.push_piece(bytes, source, piece.hole),
             }
-            self.value.push_str(&other.value[from..to]);
         }
     }
 

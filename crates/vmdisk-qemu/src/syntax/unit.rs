@@ -2,7 +2,6 @@
 
 use vmdisk_source::Span;
 
-use super::expand::push;
 use super::folder::Folder;
 use super::hole::{Fields, Hole};
 use super::lexer::Word;
@@ -163,9 +162,8 @@ fn words(
                 fields,
                 ..Hole::new(&rest[..length], place, reason)
             };
-            let number = push(holes, hole);
             let word = word.get_or_insert_with(|| new(at));
-            word.text.push_hole(&rest[..length], place, number);
+            word.text.push_new(hole, holes);
             if fields == Fields::Split {
                 word.bare = usize::MAX;
             }

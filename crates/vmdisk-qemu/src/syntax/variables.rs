@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use super::hole::{Hole, UNSET};
-use super::lexer::Word;
 use super::steps::{Assignment, DECLARES, Step, Steps, Written, arguments_set};
 use super::text::Text;
 use crate::runners::is_name;
@@ -15,6 +14,17 @@ pub(super) enum Value {
     List(Vec<Text>),
     /// None, with the reason.
     Unknown(String),
+}
+
+impl Value {
+    /// Its text, or that of each member.
+    pub(super) fn texts(&self) -> &[Text] {
+        match self {
+            Value::Word(text) => std::slice::from_ref(text),
+            Value::List(list) => list,
+            Value::Unknown(_) => &[],
+        }
+    }
 }
 
 /// Text that is assigned where it is not certain that it counts: it is checked once, where it stands.
@@ -158,15 +168,13 @@ impl Variables {
         for text in &step.sets {
             self.change_all_in(text, step.at);
         }
-        let of_list = |list: &Vec<Word>| list.iter().map(|it| it.text.clone()).collect();
         for assignment in &step.assignments {
-            let texts: Vec<Text> = match &assignment.value {
-                Written::Word(text) => vec![text.clone()],
-                Written::List(list) => of_list(list),
-            };
-            texts
-                .iter()
-                .for_each(|text| self.note_holes(text, step.at, holes));
+            match &assignment.value {
+                Written::Word(text) => self.note_holes(text, step.at, holes),
+                Written::List(list) => list
+                    .iter()
+                    .for_each(|it| self.note_holes(&it.text, step.at, holes)),
+            }
             self.note_assignment(nth, step, steps, assignment);
         }
         let words = step.words.iter().map(|it| &it.text);
@@ -206,8 +214,13 @@ impl Variables {
             && options
                 .clone()
                 .any(|it| it.starts_with('-') && it.contains('n'));
-        if is_reference {
-            self.note_reference(nth, step, &assignment.value);
+        if let (true, Written::Word(other)) = (is_reference, &assignment.value) {
+            // What is assigned changes the other variable. The arguments of a function change where it is called.
+            match other.has_hole() {
+                false => self.change_all_in(other.as_str(), step.at),
+                true if step.owner.is_none() => self.change_any(nth, step),
+                true => {}
+            }
         }
         let variable = self.get(name);
         variable.sets.push(nth);
@@ -224,17 +237,6 @@ impl Variables {
         }
     }
 
-    /// What is assigned to `declare -n NAME=OTHER` changes the other variable.
-    fn note_reference(&mut self, nth: usize, step: &Step, other: &Written) {
-        let Written::Word(text) = other else { return };
-        if !text.has_hole() {
-            self.change_all_in(text.as_str(), step.at);
-        } else if step.owner.is_none() {
-            self.change_any(nth, step);
-        }
-        // The arguments of a function count as changed where it is called.
-    }
-
     /// What the expansions in a text do.
     fn note_holes(&mut self, text: &Text, at: usize, holes: &[Hole]) {
         for (_, number) in text.holes() {
@@ -245,8 +247,7 @@ impl Variables {
                 self.get(&hole.variable).uses += 1;
             }
             let whole = hole.whole.as_str();
-            let computes =
-                whole.starts_with("$((") || whole.starts_with("$[") || whole.contains('[');
+            let computes = whole.contains("((") || whole.starts_with("$[") || whole.contains('[');
             let is_changed = whole.contains(":=")
                 || whole.contains("++")
                 || whole.contains("--")
@@ -255,7 +256,13 @@ impl Variables {
                     .strip_prefix("${")
                     .and_then(|it| it.split_once('='))
                     .is_some_and(|(name, _)| is_name(name));
-            let may_change = ["${", "$((", "$["].iter().any(|it| whole.starts_with(it));
+            let may_change = ["${", "$((", "$[", "(("]
+                .iter()
+                .any(|it| whole.starts_with(it));
+            if computes && whole.len() >= 200 {
+                // Its end is not known, and may assign anything.
+                self.any_in_function.get_or_insert(at);
+            }
             if may_change && (is_changed || whole.len() >= 200) {
                 self.change_all_in(whole, at);
             }
