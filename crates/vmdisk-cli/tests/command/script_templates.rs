@@ -278,11 +278,7 @@ fn each_line_of_a_recipe_is_a_command_of_its_own() {
     let run = place.run(&["lint", "--no-config", "justfile"]);
     assert!(run.stdout.contains("cache-unsafe"), "{run:?}");
     let run = place.run(&["convert", "--to", "disk-xml", "justfile"]);
-    assert!(
-        run.stderr
-            .contains("it comes from the environment of that shell"),
-        "{run:?}"
-    );
+    assert!(run.stderr.contains("environment of that shell"), "{run:?}");
     // Braces do not make a justfile of a makefile.
     let make = format!(
         "N := docker inspect -f {{{{.State}}}}\nA = /a\nrun:\n\tqemu-system-x86_64 {}\n",
