@@ -17,7 +17,7 @@ use vmdisk_source::{
 
 use crate::paths::resolve_paths_of;
 use crate::rules::{Missing, NotChecked, Text};
-use crate::{Host, LintOptions, ReadFailure, ReadFailureKind, TextPlace, placeholders};
+use crate::{Host, ReadFailure, ReadFailureKind, TextPlace, placeholders};
 
 /// A text that was read: the model, and where each part of it is written.
 #[derive(Clone, Debug)]
@@ -504,7 +504,6 @@ impl Document {
     /// What was not checked for want of facts about an image whose path is filled in later: no facts can have it.
     pub(crate) fn missed_by_paths<'n>(
         &self,
-        options: &LintOptions,
         not_checked: &'n mut [NotChecked],
     ) -> impl Iterator<Item = &'n mut NotChecked> {
         let is_open = |at: FieldPath| match &self.source {
@@ -522,10 +521,9 @@ impl Document {
             (0..images).any(|depth| is_open(FieldPath::Image(*disk, depth, ImageField::Path)))
         });
         let disks: BTreeSet<usize> = places.collect();
-        let has_facts = options.facts().is_some();
         not_checked.iter_mut().filter(move |one| {
             let is_of_path = one.at.disk().is_some_and(|it| disks.contains(&it));
-            has_facts && is_of_path && one.missing.why == Missing::NOT_COLLECTED
+            is_of_path && one.missing.why == Missing::NOT_COLLECTED
         })
     }
 

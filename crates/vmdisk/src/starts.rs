@@ -7,7 +7,7 @@ use vmdisk_qemu::CommandLineForm;
 use vmdisk_source::Span;
 
 use crate::rules::{Missing, NotChecked};
-use crate::{Diagnostic, Document, LintOptions, LintReport, Source};
+use crate::{Diagnostic, Document, LintReport, Source};
 
 impl Document {
     /// This document, and those of the further starts of QEMU in its text.
@@ -126,11 +126,11 @@ impl Document {
     }
 
     /// Names the variables of what was not checked, and adds the unknown words, whose disks were not.
-    pub(crate) fn name_variables(&self, options: &LintOptions, not_checked: &mut Vec<NotChecked>) {
+    pub(crate) fn name_variables(&self, not_checked: &mut Vec<NotChecked>) {
         let Source::QemuCommandLine(source) = &self.source else {
             return;
         };
-        for missed in self.missed_by_paths(options, not_checked) {
+        for missed in self.missed_by_paths(not_checked) {
             missed.missing = Missing::new("the path of the image", Missing::OPEN_VALUE);
         }
         for missed in not_checked.iter_mut() {

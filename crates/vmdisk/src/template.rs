@@ -263,7 +263,7 @@ impl Tryout<'_> {
             let span = document.nearest_place(one.at).span;
             one.missing = missing(placeholder_in(template, span).unwrap_or_default());
         }
-        for one in document.missed_by_paths(self.options, &mut report.not_checked) {
+        for one in document.missed_by_paths(&mut report.not_checked) {
             one.missing = missing("");
         }
         let first: BTreeSet<(&str, usize)> = report.diagnostics.iter().map(key_of).collect();

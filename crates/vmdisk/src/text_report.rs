@@ -187,7 +187,7 @@ pub(crate) fn report(
         }
     }
     if is_whole && options.detail == Detail::Everything {
-        document.name_variables(options, &mut report.not_checked);
+        document.name_variables(&mut report.not_checked);
     }
     mask_secrets(&mut report);
     options.selection.set_severities(&mut report.diagnostics);
