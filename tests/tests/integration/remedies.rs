@@ -242,6 +242,7 @@ const TRIALS: &[(&str, Trial)] = &[
     ("lvmdevices --adddev", Elsewhere("lvmdevices(8); it changes the whole machine")),
     ("lvcreate -s", Named),
     ("lvcreate --chunksize", Named),
+    ("lvchange --activate y VG/LV", Parsed("not found")),
     ("lvconvert --repair VG/LV", Parsed("not found")),
     ("lvcreate --type thin-pool --chunksize 64k --size SIZE VG/POOL", Elsewhere("lvmthin(7); needs device-mapper")),
     ("lvchange --discards passdown VG/POOL", Parsed("not found")),
