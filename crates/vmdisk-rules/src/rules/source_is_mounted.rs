@@ -34,6 +34,13 @@ declare_rule! {
     /// </disk>
     /// ```
     ///
+    /// ```xml,reported,hidden,facts-xfs-nvme
+    /// <disk type='block' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source dev='/dev/nvme0n1p2'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
     /// ```xml,reported,hidden,facts-layers
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='raw' cache='none'/>
@@ -249,6 +256,18 @@ impl<'a> Uses<'a> {
     }
 }
 
+/// True for the mount points of the system and of snaps, which nobody unmounts for a guest.
+fn is_of_system(point: &str) -> bool {
+    let is_below = |top: &str| {
+        let rest = point.strip_prefix(top);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    point == "/"
+        || ["/boot", "/efi", "/snap", "/usr", "/var"]
+            .into_iter()
+            .any(is_below)
+}
+
 /// The description of a device that holds another.
 fn describe(device: &BlockDevice) -> String {
     let name = device.name();
@@ -283,7 +302,12 @@ fn report_use(report: &mut Report, index: usize, disk: &Disk, path: &str, found:
                 "{disk} is on a device that the host has mounted at {point}",
                 point = quoted(point.clone())
             ),
-            "unmount it and remove it from /etc/fstab before the guest uses it, or attach another device",
+            match is_of_system(point) {
+                true => "attach another device: the host itself needs this one",
+                false => {
+                    "unmount it and remove it from /etc/fstab before the guest uses it, or attach another device"
+                }
+            },
         ),
         (None, Some(swap), _) => (
             phrase!(
