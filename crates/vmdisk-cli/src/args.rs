@@ -748,7 +748,7 @@ pub(crate) struct ApplyArgs {
 }
 
 impl ApplyArgs {
-    /// True if space is to be given back.
+    /// True if the run gives space back.
     pub(crate) fn is_reclaiming(&self) -> bool {
         self.change.contains(&ChangeArg::Reclaim)
     }

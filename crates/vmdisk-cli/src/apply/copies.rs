@@ -9,6 +9,10 @@ use vmdisk::plan::PresentImage;
 use super::guest::{self, Existing};
 use super::program::{ask, output};
 
+/// Why an image with internal snapshots is not copied.
+pub(super) const SNAPSHOTS: &str =
+    "it has internal snapshots, which a copy does not have: delete them first";
+
 /// The images that no disk of a plan has, by the numbers of the disks.
 pub(super) fn replaced(
     guest: &Domain,
@@ -174,10 +178,7 @@ fn faults_of<'a>(
             && text_of(it, "backing-filename-format").is_none()
     };
     let rows = [
-        (
-            has(first, "snapshots"),
-            "it has internal snapshots, which a copy does not have: delete them first",
-        ),
+        (has(first, "snapshots"), SNAPSHOTS),
         (
             has(data, "bitmaps"),
             "it has bitmaps of backups, which a copy does not have: remove them first (`qemu-img bitmap --remove`)",

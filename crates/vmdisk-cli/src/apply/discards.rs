@@ -6,6 +6,7 @@ use vmdisk::trace::{DiskTrace, Layer, RequestKind, RequestOutcome, trace};
 use vmdisk::{Document, Host, LintOptions, Target, facts_needed};
 use vmdisk_collect::{Request, collect};
 
+use super::copies::SNAPSHOTS;
 use super::guest::{self, Existing};
 
 /// Notes why images keep what the guest discards, by what it has: its definition, or what it runs with.
@@ -22,9 +23,9 @@ pub(super) fn note_kept<'i>(
         let name = guest.disks[nth].name();
         let mut disks = disks.iter();
         let disk = disks.find(|it| it.disk.target.as_deref() == Some(name));
-        // What a snapshot has stays.
+        // A snapshot keeps its data.
         let mut obstacles = image.obstacles.iter();
-        let of_snapshots = obstacles.find(|it| it.contains("internal snapshots"));
+        let of_snapshots = obstacles.find(|it| it.ends_with(SNAPSHOTS));
         image.keeps_discards = of_snapshots.cloned().or_else(|| kept(disk?));
     }
 }

@@ -1,4 +1,4 @@
-//! What is there of a plan.
+//! The state of the storage and the guest of a plan.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub(super) fn states_of(plan: &Plan) -> Vec<State> {
     states
 }
 
-/// What is there of a plan.
+/// The state of the storage and the guest of a plan.
 pub(super) fn present<'a>(
     made: &Made<'_>,
     states: &[State],

@@ -1,7 +1,7 @@
 //! The report of a run, for people.
 
 use vmdisk::model::Bytes;
-use vmdisk::plan::shell_word;
+use vmdisk::plan::{ChangeKind, shell_word};
 use vmdisk::report::changes::{ListedChange, ListedDifference};
 
 use super::json::Envelope;
@@ -84,7 +84,8 @@ fn change_text(change: &ListedChange) -> String {
     if ["planned", "not-asked"].contains(state) {
         let undo = match is_final {
             Some(why) => format!("nothing: {why}"),
-            None if undo.first().is_some_and(|it| it == "mv") => command(undo),
+            // Its definition stays.
+            None if *kind == ChangeKind::Reclaim.word() => command(undo),
             None => format!("{}, with the definition before", command(undo)),
         };
         let commands = [

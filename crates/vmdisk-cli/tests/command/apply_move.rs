@@ -288,21 +288,23 @@ fn what_is_in_the_way_refuses_before_anything_is_copied() {
     for (prepare, why) in rows {
         let Some(place) = prepared() else { return };
         prepare(&place);
-        let state = |place: &Place| {
-            let bytes = |name: &String| fs::read(path(place, name)).ok();
-            let names = files(place);
-            (
-                names.iter().map(bytes).collect::<Vec<_>>(),
-                names,
-                place.read("guests/web1"),
-            )
-        };
-        let before = state(&place);
-        let (code, said, errors) = run(&place, &MOVE);
-        assert_eq!(code, Some(1), "{why}: {said}{errors}");
-        assert!(errors.contains(why), "{why}: {said}{errors}");
-        assert!(state(&place) == before, "{why}");
+        refused_without_a_change(&place, &MOVE, why);
     }
+}
+
+/// A run that is refused for a reason, and leaves all images and the definition as they are.
+pub(crate) fn refused_without_a_change(place: &Place, options: &[&str], why: &str) {
+    let state = || {
+        let names = files(place);
+        let bytes = names.iter().map(|name| fs::read(path(place, name)).ok());
+        let images: Vec<_> = bytes.collect();
+        (images, names, fs::read(place.path("guests/web1")).ok())
+    };
+    let before = state();
+    let (code, said, errors) = run(place, options);
+    assert_eq!(code, Some(1), "{why}: {said}{errors}");
+    assert!(errors.contains(why), "{why}: {said}{errors}");
+    assert!(state() == before, "{why}");
 }
 
 #[test]

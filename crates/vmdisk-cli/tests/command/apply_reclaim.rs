@@ -10,7 +10,9 @@ use crate::Place;
 use crate::apply_changes::{
     run, text_of, wait_for_programs, with_qemu_img, with_virsh, write_spec,
 };
-use crate::apply_move::{BEFORE, data, files, fill_with, path, read, spec};
+use crate::apply_move::{
+    BEFORE, data, files, fill_with, path, read, refused_without_a_change, spec,
+};
 
 /// What makes the state of a case.
 type Preparation = fn(&Place);
@@ -162,17 +164,7 @@ fn what_is_in_the_way_refuses_and_changes_nothing() {
     for (prepare, why) in rows {
         let Some(place) = prepared() else { return };
         prepare(&place);
-        let state = |place: &Place| {
-            let bytes = |name: &String| fs::read(path(place, name)).ok();
-            let names = files(place);
-            let images: Vec<_> = names.iter().map(bytes).collect();
-            (images, names, fs::read(place.path("guests/web1")).ok())
-        };
-        let before = state(&place);
-        let (code, said, errors) = run(&place, &RECLAIM);
-        assert_eq!(code, Some(1), "{why}: {said}{errors}");
-        assert!(errors.contains(why), "{why}: {said}{errors}");
-        assert!(state(&place) == before, "{why}");
+        refused_without_a_change(&place, &RECLAIM, why);
     }
 }
 
