@@ -49,14 +49,9 @@ line_rule! {
 }
 
 pub(super) fn check(line: &Line<'_>, report: &mut Report) {
-    let has_index = |(_, _, device): (usize, &str, _)| {
-        let device: crate::members::Members<'_> = device;
-        device.get("bootindex").is_some()
-    };
-    if line.document.firmware.is_none()
-        || line.domain().disks.len() < 2
-        || line.index.devices().any(has_index)
-    {
+    let mut devices = line.index.devices();
+    let has_index = devices.any(|(_, _, device)| device.get("bootindex").is_some());
+    if has_index || line.document.firmware.is_none() || line.domain().disks.len() < 2 {
         return;
     }
     for (option, boot) in line.index.of_name("boot") {

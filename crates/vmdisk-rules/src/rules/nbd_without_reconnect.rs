@@ -13,7 +13,7 @@ declare_rule! {
     /// libvirt before 9.2 and QEMU before 4.2 have no such setting, so nothing is reported for them.
     ///
     /// ## Why it matters
-    /// QEMU connects again by itself, but each request fails until then. A restart of the server takes seconds; the file
+    /// QEMU connects again automatically, but each request fails until then. A restart of the server takes seconds; the file
     /// system of the guest becomes read-only at the first error. With a delay, requests wait for so many seconds.
     ///
     /// ## Use instead

@@ -87,13 +87,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let mut own = controllers.filter(|(_, it)| {
             it.controller_type == ControllerType::Usb && it.index.unwrap_or(0) == number
         });
-        let is_slow = |model: Option<&str>| {
-            model.is_some_and(|model| model.contains("uhci") || model == "pci-ohci")
-        };
-        let (Some((nth, slow)), None) = (own.next(), own.next()) else {
+        let is_slow = |model: &&str| model.contains("uhci") || *model == "pci-ohci";
+        let (Some((nth, only)), None) = (own.next(), own.next()) else {
             continue;
         };
-        let Some(model) = slow.other_model.as_deref().filter(|it| is_slow(Some(it))) else {
+        let Some(model) = only.other_model.as_deref().filter(is_slow) else {
             continue;
         };
         report
