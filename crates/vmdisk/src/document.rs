@@ -501,7 +501,7 @@ impl Document {
         (self.text, self.lines)
     }
 
-    /// What was not checked for want of facts about an image whose path is filled in later: no facts can have it.
+    /// Checks that lack facts about an image whose path is filled in later: no facts can have it.
     pub(crate) fn missed_by_paths<'n>(
         &self,
         not_checked: &'n mut [NotChecked],
