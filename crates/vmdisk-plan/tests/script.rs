@@ -360,6 +360,21 @@ fn what_completes_an_image_comes_before_its_name() {
     assert_eq!(undo, 1, "{script}");
 }
 
+/// What is not allocated below a key reads as noise, and in qcow2 as zeros.
+#[test]
+fn a_copy_into_a_luks_image_writes_its_zeros() {
+    let encrypted = "encryption.secret.usage=s,encryption.key-file=/k";
+    for (form, writes_zeros) in [("raw", true), ("qcow2", false)] {
+        let spec = disks(&[&format!(
+            "{form}:/srv/a.img,size=1G,source.path=/srv/cloud.qcow2,source.format=qcow2,{encrypted}"
+        )]);
+        let all = argv(&planned(&spec));
+        let copy = all.iter().find(|argv| argv[1] == "convert").unwrap();
+        let promises_zeros = copy.iter().any(|word| word == "--target-is-zero");
+        assert_eq!(promises_zeros, !writes_zeros, "{copy:?}");
+    }
+}
+
 /// libvirt changes the owner for a running guest and back, and QEMU marks an image that it has open.
 #[test]
 fn what_a_running_guest_suspends_is_the_owner_and_the_mark_of_an_open_image() {
