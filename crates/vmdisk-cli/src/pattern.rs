@@ -69,7 +69,7 @@ pub(crate) fn matching(pattern: &Path, progress: &Progress) -> Result<Matches, S
         let mut next = Vec::new();
         for directory in found {
             progress.at(&directory);
-            let entries = list(&directory, &mut trouble).into_iter();
+            let entries = list(&directory, &[], &mut trouble).into_iter();
             let matching = entries.filter(|entry| glob.is_match(&entry.name));
             next.extend(matching.map(|entry| directory.join(entry.name)));
         }
@@ -101,7 +101,7 @@ fn with_directories_below(
     progress: &Progress,
 ) {
     progress.at(&directory);
-    for entry in list(&directory, trouble) {
+    for entry in list(&directory, &[], trouble) {
         if entry.kind.is_dir() {
             with_directories_below(directory.join(entry.name), all, trouble, progress);
         }
@@ -116,9 +116,13 @@ pub(crate) struct Entry {
     pub(crate) kind: FileType,
 }
 
-/// The entries of a directory that are not hidden; none of a path that is not a directory.
-pub(crate) fn list(directory: &Path, trouble: &mut Vec<(PathBuf, String)>) -> Vec<Entry> {
-    read_entries(directory).unwrap_or_else(|error| {
+/// The entries of a directory that are not hidden, or have one of the `kept` names; none of a path that is not a directory.
+pub(crate) fn list(
+    directory: &Path,
+    kept: &[&str],
+    trouble: &mut Vec<(PathBuf, String)>,
+) -> Vec<Entry> {
+    read_entries(directory, kept).unwrap_or_else(|error| {
         trouble.extend(hidden(directory, &error));
         Vec::new()
     })
@@ -130,7 +134,7 @@ fn hidden(directory: &Path, error: &io::Error) -> Option<(PathBuf, String)> {
     (!is_known).then(|| (directory.to_owned(), plain(error)))
 }
 
-fn read_entries(directory: &Path) -> io::Result<Vec<Entry>> {
+fn read_entries(directory: &Path, kept: &[&str]) -> io::Result<Vec<Entry>> {
     // An empty path is the directory that the command was started in.
     let start = if directory.as_os_str().is_empty() {
         Path::new(".")
@@ -141,7 +145,7 @@ fn read_entries(directory: &Path) -> io::Result<Vec<Entry>> {
     for entry in fs::read_dir(start)? {
         let entry = entry?;
         let name = entry.file_name();
-        if !name.to_string_lossy().starts_with('.') {
+        if !name.as_encoded_bytes().starts_with(b".") || kept.iter().any(|it| name == *it) {
             found.push(Entry {
                 name,
                 kind: entry.file_type()?,
@@ -153,7 +157,7 @@ fn read_entries(directory: &Path) -> io::Result<Vec<Entry>> {
 
 /// The entries of a directory that are not hidden, sorted.
 pub(crate) fn entries(directory: &Path) -> Result<Vec<PathBuf>, String> {
-    let found = read_entries(directory)
+    let found = read_entries(directory, &[])
         .map_err(|error| format!("{}: {}", directory.display(), plain(&error)))?;
     let found = found.into_iter();
     let mut paths: Vec<PathBuf> = found.map(|entry| directory.join(entry.name)).collect();

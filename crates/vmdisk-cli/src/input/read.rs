@@ -9,7 +9,7 @@ use vmdisk::{Document, ReadFailure};
 
 use crate::input::bounded::{self, MAX_BYTES};
 use crate::input::inputs::{Input, Origin};
-use crate::input::walk::{extension_of, is_of_other_program, may_be_script};
+use crate::input::walk::{extension_of, is_script, may_be_script, names_qemu};
 use crate::input::{hints, used};
 use crate::render::message::{Message, MessagePlace, MessageText, SharedText};
 use crate::stop::plain;
@@ -174,9 +174,9 @@ pub(crate) fn what_is(path: &Path, bytes: &[u8]) -> Content {
         return Content::Ours;
     }
     if may_be_script(path) {
-        let names_qemu = text.contains("qemu-system-") || text.contains("qemu-kvm");
+        let names_qemu = names_qemu(&text);
         let may_start = names_qemu || !is_yaml && text.contains("kvm");
-        let is_read = may_start && !is_of_other_program(path) && vmdisk::is_command_line(&text);
+        let is_read = may_start && is_script(path, &text) && vmdisk::is_command_line(&text);
         let makes_guest = || MAKERS.iter().any(|word| text.contains(word));
         return match is_read {
             true if vmdisk::read(&text).is_ok() => Content::Ours,

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::input::absolute::absolute;
+use crate::input::bounded;
 use crate::input::ignored::Ignored;
 use crate::input::watch::Progress;
 use crate::pattern;
@@ -49,6 +50,12 @@ pub(crate) const TEMPLATES: [&str; 13] = [
     "tmpl", "tpl",
 ];
 
+/// Hidden names that are looked into: hosted services keep their workflows there.
+const HIDDEN: [&str; 4] = [".circleci", ".forgejo", ".github", ".gitlab-ci.yml"];
+
+/// The size of the largest file that is looked into whatever its name is.
+const SMALL: u64 = 64 * 1024;
+
 /// The end of a file's name, without that of a template: `xml` of `vm.xml.j2`.
 pub(crate) fn extension_of(path: &Path) -> Option<&OsStr> {
     let extension = path.extension()?;
@@ -61,8 +68,8 @@ pub(crate) fn extension_of(path: &Path) -> Option<&OsStr> {
     }
 }
 
-/// All files below `directory` with such names that `.gitignore` does not exclude; hidden ones
-/// are left out, and so are links to anything but a regular file below `directory`.
+/// All files below `directory` that `.gitignore` does not exclude and that have such names, or are small and name QEMU.
+/// Hidden ones are left out but for [`HIDDEN`], and so are links to anything but a regular file below `directory`.
 pub(crate) fn guest_files(directory: &Path, progress: &Progress) -> Found {
     let mut found = Found::default();
     let mut links = Vec::new();
@@ -71,15 +78,18 @@ pub(crate) fn guest_files(directory: &Path, progress: &Progress) -> Found {
     let mut todo = vec![(directory.to_owned(), here, ignored)];
     while let Some((directory, absolute, ignored)) = todo.pop() {
         progress.at(&directory);
-        for entry in pattern::list(&directory, &mut found.trouble) {
+        for entry in pattern::list(&directory, &HIDDEN, &mut found.trouble) {
             let (is_directory, is_link) = (entry.kind.is_dir(), entry.kind.is_symlink());
-            let is_candidate =
-                is_directory || has_wanted_name(&entry.name) && (is_link || entry.kind.is_file());
+            let is_wanted = has_wanted_name(&entry.name);
+            let is_candidate = is_directory || entry.kind.is_file() || is_link && is_wanted;
             let absolute = absolute.join(&entry.name);
             if !is_candidate || ignored.hides(&absolute, is_directory) {
                 continue;
             }
             let path = directory.join(&entry.name);
+            if !is_directory && !is_wanted && !is_small_and_names_qemu(&path) {
+                continue;
+            }
             if is_directory {
                 let below = ignored.below(&absolute, &mut found.trouble);
                 todo.push((path, absolute, below));
@@ -119,6 +129,17 @@ fn keep_links_below(directory: &Path, mut links: Vec<PathBuf>, found: &mut Found
     }
 }
 
+/// True for a small text that names a program of QEMU. A file that cannot be read is not one that the run is about.
+fn is_small_and_names_qemu(path: &Path) -> bool {
+    let bytes = bounded::open_regular(path).and_then(|file| bounded::contents(file, SMALL));
+    bytes.is_ok_and(|bytes| !bytes.contains(&0) && names_qemu(&String::from_utf8_lossy(&bytes)))
+}
+
+/// True if a text names a program of QEMU.
+pub(crate) fn names_qemu(text: &str) -> bool {
+    text.contains("qemu-system-") || text.contains("qemu-kvm")
+}
+
 fn has_wanted_name(name: &OsStr) -> bool {
     let path = Path::new(name);
     let is_named = NAMES.iter().any(|known| name == *known);
@@ -133,9 +154,10 @@ fn has_known_end(path: &Path, lists: &[&[&str]]) -> bool {
     })
 }
 
-/// True for a file of a language that is not read.
-pub(crate) fn is_of_other_program(path: &Path) -> bool {
-    has_known_end(path, &[&UNREAD])
+/// True for a text that is read as a script: its name says so, or its first line.
+pub(crate) fn is_script(path: &Path, text: &str) -> bool {
+    let is_named = path.file_name().is_some_and(has_wanted_name);
+    (is_named || text.starts_with("#!")) && !has_known_end(path, &[&UNREAD])
 }
 
 /// True unless a file has the end of one that only holds a guest.
@@ -162,6 +184,7 @@ mod tests {
             "build/x.xml",
             "notes.odt",
             ".hidden.xml",
+            ".git/x.xml",
         ] {
             fs::write(root.join(name), "<domain/>").unwrap();
         }
@@ -183,6 +206,30 @@ mod tests {
     }
 
     #[test]
+    fn workflows_and_small_texts_that_name_qemu_are_found_whatever_their_name_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        fs::create_dir_all(root.join(".github/workflows")).unwrap();
+        let start = "#!/bin/sh\nqemu-system-x86_64 -hda a.img\n";
+        let large = start.repeat(SMALL as usize / start.len() + 1);
+        for (name, text) in [
+            (".github/workflows/ci.yml", "on: push\n"),
+            (".gitlab-ci.yml", "test: {}\n"),
+            (".profile", start),
+            ("start.local", start),
+            ("notes.odt", "no guest\n"),
+            ("program.bin", "\0qemu-system-x86_64\n"),
+            ("large.log", &large),
+        ] {
+            fs::write(root.join(name), text).unwrap();
+        }
+        let found = guest_files(root, &Progress::default());
+        let expected = [".github/workflows/ci.yml", ".gitlab-ci.yml", "start.local"];
+        assert_eq!(found.files, expected.map(|name| root.join(name)));
+        assert!(found.trouble.is_empty());
+    }
+
+    #[test]
     fn the_hook_and_the_guide_have_the_same_names() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let hook = fs::read_to_string(root.join(".pre-commit-hooks.yaml")).unwrap();
@@ -197,6 +244,7 @@ mod tests {
         assert!(hook.contains(&expected), "expected {expected}");
         let ends = EXTENSIONS.iter().chain(&SCRIPTS).chain(&TEMPLATES);
         let ends = ends.map(|end| format!("`.{end}`"));
+        let ends = ends.chain(HIDDEN.iter().map(|name| format!("`{name}`")));
         for name in ends.chain(NAMES.iter().map(|name| format!("`{name}`"))) {
             assert!(guide.contains(&name), "docs/lint.md does not name {name}");
         }
