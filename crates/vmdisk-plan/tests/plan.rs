@@ -167,12 +167,9 @@ fn a_place_in_the_yaml_is_found_for_an_error_of_planning() {
         "version: 1\ndisks:\n- raw: {path: /a}\n  bus: nvme\n- raw: {path: /b}\n  bus: fdc\n";
     let spec = Spec::from_yaml(text).unwrap();
     let errors = plan(&spec, &Facts::default(), &Target::default()).unwrap_err();
-    let places: Vec<Option<SpecPlace>> = errors
-        .iter()
-        .map(|error| Spec::place_in_yaml(text, &error.at))
-        .collect();
-    let place = |line, column| Some(SpecPlace { line, column });
-    assert_eq!(places, [place(3, 3), place(6, 8)]);
+    let places = Spec::places_in_yaml(text, errors.iter().map(|error| &error.at));
+    let place = |line, column| SpecPlace { line, column };
+    assert_eq!(places, Some(vec![place(3, 3), place(6, 8)]));
 }
 
 #[test]

@@ -70,6 +70,7 @@ const RUNS: &[&str] = &[
     "generate --to blockdev-json guest.yaml",
     "generate --to script guest.yaml",
     "generate --to steps guest.yaml",
+    "generate --to steps refused.yaml",
     "advise --facts chain.json --size 1G",
     "facts show chain.json",
     "facts show ring.json",
@@ -177,8 +178,9 @@ fn every_format_is_run(program: &Path) -> anyhow::Result<()> {
 fn instructions(program: &Path, run: &str, times: usize) -> anyhow::Result<u64> {
     let folder = folder_of(run, times * FEW)?;
     let arguments: Vec<String> = run.split(' ').map(str::to_owned).collect();
-    // Exit code 2 says that a part cannot be converted.
-    let is_done = |code| matches!(code, 0 | 1) || code == 2 && run.contains("unknown.xml");
+    // Exit code 2 says that a part cannot be converted or planned.
+    let is_refused = run.contains("unknown.xml") || run.contains("refused.yaml");
+    let is_done = |code| matches!(code, 0 | 1) || code == 2 && is_refused;
     total(&profile_where(program, &arguments, folder.path(), is_done)?)
 }
 
@@ -308,6 +310,9 @@ fn others(number: usize) -> Vec<(&'static str, String)> {
     let disks = each(number, |nth| {
         format!("- qcow2: {{path: /srv/{nth}, size: 1G}}\n  bus: scsi\n")
     });
+    let refused = each(number, |nth| {
+        format!("- raw: {{path: /srv/{nth}}}\n  bus: fdc\n")
+    });
     let next = |nth| {
         if nth + 1 < number {
             vec![nth + 1]
@@ -320,6 +325,7 @@ fn others(number: usize) -> Vec<(&'static str, String)> {
         ("good.args", format!("{start}{good}")),
         ("secrets.args", format!("{start}{secrets}")),
         ("guest.yaml", format!("{spec}{disks}")),
+        ("refused.yaml", format!("{spec}{refused}")),
         ("chain.json", devices(number, next)),
         ("ring.json", devices(number, ring)),
         ("salt", "0123456789abcdef0123456789abcdef".to_owned()),

@@ -210,10 +210,16 @@ impl GenerateInput<'_> {
 
     /// Errors of planning, shown at the places of the requests.
     pub(super) fn stop(&self, errors: &[PlanError]) -> Stop {
-        Stop(errors.iter().map(|error| self.message(error)).collect())
+        let paths = errors.iter().map(|error| &error.at);
+        let text = self.file.as_ref().map(|file| file.text.text());
+        let places = text.and_then(|text| Spec::places_in_yaml(text, paths));
+        let places = places.into_iter().flatten().map(Some);
+        let errors = errors.iter().zip(places.chain(std::iter::repeat(None)));
+        Stop(errors.map(|(error, at)| self.message(error, at)).collect())
     }
 
-    fn message(&self, error: &PlanError) -> Message {
+    /// The message for an error, with its place in the file if there is one.
+    fn message(&self, error: &PlanError, in_file: Option<SpecPlace>) -> Message {
         let PlanError {
             at,
             message: what,
@@ -247,7 +253,7 @@ impl GenerateInput<'_> {
                 )
             }
             (None, Some(file)) => {
-                error.place = Spec::place_in_yaml(file.text.text(), at);
+                error.place = in_file;
                 message(&file.name, &file.text, &error)
             }
             (None, None) => Message::error(if at.is_top() {

@@ -262,13 +262,18 @@ impl Spec {
         }
     }
 
-    /// The place of a value in the YAML text of a spec; of what encloses it, if it is not written.
+    /// The places of values in the YAML text of a spec; of what encloses a value, if it is not written. None if the text
+    /// cannot be read.
     ///
     /// Errors of planning name values of the spec; with this they can be shown in its text.
-    pub fn place_in_yaml(text: &str, at: &SpecPath) -> Option<SpecPlace> {
+    pub fn places_in_yaml<'p>(
+        text: &str,
+        values: impl IntoIterator<Item = &'p SpecPath>,
+    ) -> Option<Vec<SpecPlace>> {
         let document = read_yaml(text, MAX_VALUES).ok()?;
-        let span = at.span_in(&document.root, false);
-        Some(place_at(&LineIndex::new(text), text, span.start))
+        let lines = LineIndex::new(text);
+        let place = |at: &SpecPath| place_at(&lines, text, at.span_in(&document.root, false).start);
+        Some(values.into_iter().map(place).collect())
     }
 
     /// Writes the spec as YAML; reading it gives the same spec.
