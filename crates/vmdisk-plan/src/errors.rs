@@ -4,19 +4,13 @@ use std::fmt;
 
 /// Several errors as one, whose text has a line for each.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ErrorList<E>(Vec<E>);
+pub struct ErrorList<E>(pub(crate) Vec<E>);
 
 impl<E> std::ops::Deref for ErrorList<E> {
-    type Target = Vec<E>;
+    type Target = [E];
 
-    fn deref(&self) -> &Vec<E> {
+    fn deref(&self) -> &[E] {
         &self.0
-    }
-}
-
-impl<E> std::ops::DerefMut for ErrorList<E> {
-    fn deref_mut(&mut self) -> &mut Vec<E> {
-        &mut self.0
     }
 }
 

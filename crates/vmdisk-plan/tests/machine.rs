@@ -469,7 +469,7 @@ fn a_pc_that_boots_from_sectors_of_4096_bytes_has_uefi() {
         assert!(errors.contains(expected), "{errors}");
     }
     let errors = asked(&[large], bios).unwrap_err();
-    let [error] = errors.as_slice() else {
+    let [error] = &errors[..] else {
         panic!("{errors:?}");
     };
     assert_eq!(

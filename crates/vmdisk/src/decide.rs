@@ -33,9 +33,10 @@ pub struct DiskDecision {
 }
 
 impl Decisions {
-    /// The name of a disk.
+    /// The name of a disk; empty if it is one of other decisions.
     pub fn name(&self, disk: &DiskDecision) -> &str {
-        self.document.domain().disks[disk.disk.index].name()
+        let disks = &self.document.domain().disks;
+        disks.get(disk.disk.index).map_or("", |disk| disk.name())
     }
 
     /// A disk with its options, as libvirt's XML; `None` if nothing is decided, or a name is none that XML can carry.

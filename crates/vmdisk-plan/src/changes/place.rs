@@ -57,7 +57,7 @@ pub(super) fn place(
         Ok(new) => return Ok(placed_disks(new, wanted, want)),
         Err(errors) => errors,
     };
-    for error in errors.iter_mut() {
+    for error in errors.0.iter_mut() {
         if let [_, SpecSegment::Index(nth), ..] = error.at.0.as_mut_slice()
             && let Some(of_spec) = wanted.get(*nth)
         {

@@ -159,7 +159,7 @@ pub fn set_options(spec: &DiskSpec) -> Result<Disk, PlanErrors> {
     if !plan.steps.is_empty() {
         let message = "the storage is still to be made, and only existing storage is decided";
         let mut errors = refused(message.to_owned());
-        errors[0].help = Some("remove `size`; `vmdisk generate` plans new storage".to_owned());
+        errors.0[0].help = Some("remove `size`; `vmdisk generate` plans new storage".to_owned());
         return Err(errors);
     }
     let mut disk = plan.domain.disks.remove(0);
@@ -196,7 +196,7 @@ fn blame(specs: &mut [Result<DiskSpec, PlanErrors>], errors: PlanErrors) {
         let of_all = 0..places.len();
         for nth in nth.map_or(of_all, |nth| nth..nth + 1) {
             match places.get(nth).map(|at| &mut specs[*at]) {
-                Some(Err(others)) => others.push(error.clone()),
+                Some(Err(others)) => others.0.push(error.clone()),
                 Some(spec) => *spec = Err(vec![error.clone()].into()),
                 None => {}
             }

@@ -242,12 +242,12 @@ impl Spec {
         })?;
         Spec::from_value(document.root.value.clone()).map_err(|mut errors| {
             let lines = LineIndex::new(text);
-            for error in errors.iter_mut() {
+            for error in errors.0.iter_mut() {
                 let span = error.at.span_in(&document.root, error.is_about_key);
                 error.place = Some(place_at(&lines, text, span.start));
             }
             // In the order of the text, in which a person fixes them.
-            errors.sort_by_key(|error| error.place);
+            errors.0.sort_by_key(|error| error.place);
             errors
         })
     }
