@@ -43,7 +43,8 @@ pub(super) fn run(args: &CollectArgs, io: &mut Io<'_>, colors: Colors) -> Result
         }
     }
     asked.iter().for_each(|path| used::file(path));
-    let mut request = Request::of(&named::wanted(&domains, values, io)?, clock::now());
+    let (wanted, mut warnings) = named::wanted(&domains, values, io)?;
+    let mut request = Request::of(&wanted, clock::now());
     request.paths.splice(0..0, asked.iter().cloned());
     if !is_live {
         must_be_a_directory("collect facts below", root)?;
@@ -76,15 +77,13 @@ pub(super) fn run(args: &CollectArgs, io: &mut Io<'_>, colors: Colors) -> Result
             .map_err(|error| Stop::new(format!("the facts cannot be shown: {error}")))?,
     };
     deliver_exact(io, output.as_deref(), &text)?;
-    let missing: Vec<&PathBuf> = asked
-        .iter()
-        .filter(|path| is_missing(&facts, path))
-        .collect();
-    for path in &missing {
-        let message = format!("{} does not exist", path.display());
-        io.say(&Message::warning(message).render(colors.stderr));
+    let missing = asked.iter().filter(|path| is_missing(&facts, path));
+    let missing = missing.map(|path| format!("{} does not exist", path.display()));
+    warnings.extend(missing.map(Message::warning));
+    for warning in &warnings {
+        io.say(&warning.render(colors.stderr));
     }
-    Ok(match missing.as_slice() {
+    Ok(match warnings.as_slice() {
         [] => Exit::Clean,
         [..] => Exit::Findings,
     })

@@ -9,19 +9,21 @@ use crate::input::complaints::complaints;
 use crate::input::inputs::{self, Origin};
 use crate::input::{bounded, documents, read};
 use crate::io::Io;
+use crate::render::message::Message;
 use crate::stop::Stop;
 use crate::values::ValueArgs;
 
-/// The host paths named by the configurations in these files, directories and patterns.
+/// The host paths named by the configurations in these files, directories and patterns, with a warning for each file of a
+/// directory or pattern that cannot be read.
 pub(super) fn wanted(
     domains: &[PathBuf],
     values: &ValueArgs,
     io: &mut Io<'_>,
-) -> Result<FactsNeeded, Stop> {
+) -> Result<(FactsNeeded, Vec<Message>), Stop> {
     let mut inputs = inputs::find(domains, None, false);
     inputs.set(values);
     let mut contents = documents::read_stdin(&inputs, io)?;
-    let mut messages = Vec::new();
+    let (mut messages, mut warnings) = (Vec::new(), Vec::new());
     let mut holds_ours = vec![false; inputs.searches.len()];
     for (number, input) in inputs.files.iter().enumerate() {
         if input.origin != Origin::Stdin {
@@ -42,7 +44,14 @@ pub(super) fn wanted(
             }
             holds_ours[search] = true;
         }
-        messages.extend(read::document(input, bytes).err().map(|message| *message));
+        match (read::document(input, bytes), &input.origin) {
+            (Ok(_), _) => {}
+            (Err(message), Origin::Found(_)) => warnings.push(Message {
+                is_error: false,
+                ..*message
+            }),
+            (Err(message), _) => messages.push(*message),
+        }
     }
     for (search, holds_ours) in inputs.searches.iter().zip(holds_ours) {
         let failed = complaints(search, holds_ours).into_iter();
@@ -51,7 +60,7 @@ pub(super) fn wanted(
     if !messages.is_empty() {
         return Err(Stop(messages));
     }
-    Ok(documents::wanted_facts(&inputs, &mut contents))
+    Ok((documents::wanted_facts(&inputs, &mut contents), warnings))
 }
 
 /// True if the file at a path is libvirt XML: a shell expands `--for *.xml` so that only the first

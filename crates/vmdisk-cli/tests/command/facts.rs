@@ -166,6 +166,18 @@ fn what_cannot_be_asked_is_a_failure_and_not_an_empty_answer() {
     }
 }
 
+#[test]
+fn a_broken_file_of_a_directory_does_not_stop_the_facts_of_the_others() {
+    let good = "<domain type='kvm'><name>a</name><devices><disk type='file'><source file='/srv/no-such.img'/>\
+                <target dev='vda' bus='virtio'/></disk></devices></domain>";
+    let place = Place::with(&[("guests/a.xml", good), ("guests/b.xml", "<domain")]);
+    let run = place.run(&["facts", "--for", "guests"]);
+    assert_eq!(run.code, 1, "{run:?}");
+    assert!(run.stdout.contains("/srv/no-such.img"), "{run:?}");
+    assert!(run.stderr.starts_with("warning: "), "{run:?}");
+    assert!(run.stderr.contains("guests/b.xml:1:8"), "{run:?}");
+}
+
 /// A host with one image, on a file system with or without checksums.
 fn host(nocow: bool, present: bool) -> String {
     format!(
