@@ -253,6 +253,30 @@ fn a_blank_that_a_condition_adds_is_known_only_where_it_separates_words() {
 }
 
 #[test]
+fn a_blank_inside_braces_separates_words() {
+    for (words, images, holes) in [
+        ("${X:+$X }-hda a", &["a"][..], &["${X:+$X"][..]),
+        ("-hda a${X:+ $X}", &["a"], &["${X:+"]),
+        ("-hda a${X:+ $X -S}", &["a"], &["${X:+"]),
+        ("-hda a ${A:+ $A}", &["a", "b"], &[]),
+        ("-hda a ${A:+ ${A} }-S", &["a", "b"], &[]),
+        // Another variable, and a value that is not split.
+        ("-hda a ${A:+$B}", &["a"], &["${A:+$B}"]),
+        ("-hda a $C", &["a", "b"], &["${X:+$X"]),
+        ("-hda a$D", &["a", "b"], &["${X:+"]),
+        ("-hda \"x$D\"", &["x -S${X:+-hdb b"], &[]),
+    ] {
+        let text = format!(
+            "A='-hdb b'\nC=${{X:+$X }}'-hdb b'\nD=\" -S${{X:+ $X }}-hdb b\"\nqemu-system-x86_64 {words}\n"
+        );
+        let all = all(&text).unwrap();
+        let found = (paths(&all[0]), unknown(&all[0]));
+        assert_eq!(found.0, images, "{words}");
+        assert_eq!(found.1, holes, "{words}");
+    }
+}
+
+#[test]
 fn a_condition_may_ask_for_an_empty_value() {
     let script = "CD=\nif [ -n \"$CD\" ]; then set -- -drive file=\"$CD\",media=cdrom,format=raw; fi\nqemu-system-x86_64 \"$@\"\n";
     let found = all(script).unwrap();

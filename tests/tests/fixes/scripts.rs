@@ -327,3 +327,28 @@ fn a_conversion_of_a_script_carries_names_or_refuses_each_option() {
     println!("{carried} of {} scripts were converted", scripts.len());
     assert!(carried * 5 > scripts.len(), "{carried}");
 }
+
+/// A value inside a word of QEMU may be a counter, which other commands need as it is.
+#[test]
+fn a_fix_changes_no_value_that_stands_inside_a_word() {
+    for (script, is_fixed) in [
+        (
+            "N=1\nwhile [ $N -le 2 ]; do\nA=\"$A -drive if=virtio,file=/d.img,index=$N\"\nN=$(( $N+1 ))\ndone\n",
+            false,
+        ),
+        (
+            "C=unsafe\nmkdir /tmp/$C\n[ -n \"$X\" ] && C=none\nA=\"-drive format=raw,file=/d.img,cache=$C\"\n",
+            false,
+        ),
+        (
+            "[ -n \"$X\" ] && A='-drive format=raw,file=/d.img,cache=unsafe'\n",
+            true,
+        ),
+    ] {
+        let script = format!("{script}qemu-system-x86_64 -m 1G $A\n");
+        let options = LintOptions::default();
+        let fixed = fix(&script, &options, FixScope::SafeAndUnsafe).unwrap();
+        let text = &fixed.document.text;
+        assert_eq!(**text != *script, is_fixed, "{text}");
+    }
+}

@@ -253,23 +253,23 @@ impl Shell<'_> {
         out
     }
 
-    /// A value that is not split: the blank before what a condition adds is a part of that.
-    fn with_whole_additions(&self, value: &Text) -> Text {
+    /// A value that is not split: a blank at the place of what a condition adds is a part of that.
+    fn with_whole_additions(value: &Text) -> Text {
+        let text = value.as_str();
         let mut out = Text::empty(value.whole().start);
         let mut at = 0;
-        for (range, number) in value.holes() {
-            let is_addition = self
-                .holes
-                .get(number as usize)
-                .is_some_and(|it| it.is_addition);
-            let before = range.start.saturating_sub(1);
-            let is_blank = value.as_str()[at..range.start].ends_with(' ');
-            if is_addition && is_blank && value.span(before..range.start) == value.span(range) {
-                out.push_part(value, at..before);
-                at = before + 1;
+        for (range, _) in value.holes() {
+            let place = value.span(range.clone());
+            let before = range.start.saturating_sub(1)..range.start;
+            let after = range.end..text.len().min(range.end + 1);
+            for blank in [before, after] {
+                if text.get(blank.clone()) == Some(" ") && value.span(blank.clone()) == place {
+                    out.push_part(value, at..blank.start.max(at));
+                    at = at.max(blank.end);
+                }
             }
         }
-        out.push_part(value, at..value.as_str().len());
+        out.push_part(value, at..text.len());
         out
     }
 
@@ -319,7 +319,7 @@ impl Shell<'_> {
                     fields.split(&split_too(&value, &mut self.holes));
                 }
                 (Some(Value::Word(value)), _) => {
-                    let value = self.with_whole_additions(&value);
+                    let value = Self::with_whole_additions(&value);
                     fields.push(&value, 0..value.as_str().len());
                 }
                 (Some(Value::List(list)), Fields::Members)

@@ -11,6 +11,7 @@ use super::placeholders::configured;
 use super::text::{Text, floor_char_boundary};
 use crate::failure::ReadFailure;
 use crate::limits::Counted;
+use crate::runners::is_name;
 
 /// A word of a script, in which each expansion is a hole.
 #[derive(Clone, Debug)]
@@ -471,7 +472,21 @@ impl Lexer<'_> {
         let length = inner.find(|it| !is_name(it)).unwrap_or(inner.len());
         let (name, rest) = inner.split_at(length);
         let is_all = matches!(inner.as_str(), "@" | "*");
+        let added = rest.strip_prefix(":+").or(rest.strip_prefix('+'));
+        let in_assignment = self.is_in_assignment();
+        let splits = in_assignment || fields == Fields::Split;
+        let added = added.filter(|_| splits && !name.is_empty());
+        let is_own = |it: &str| {
+            let own = it.trim_matches(' ').strip_prefix('$');
+            own.is_some_and(|it| it == name || it.strip_prefix('{') == Some(&format!("{name}}}")))
+        };
+        let place = self.source.span(self.at..end);
+        if added.is_some_and(|it| it.starts_with(' ')) {
+            self.split_here(in_assignment, place);
+        }
         let (variable, fields) = match (rest, fields) {
+            // Its words, or none.
+            _ if added.is_some_and(is_own) => (name, fields),
             ("", _) => (name, fields),
             ("[@]", Fields::One) => (name, Fields::Members),
             ("[*]", Fields::One) => (name, Fields::Joined),
@@ -493,6 +508,25 @@ impl Lexer<'_> {
             text.push_escape(default, Span::new(end.saturating_sub(default.len()), end));
             let condition = format!("unless {name} is set");
             hole.alternatives = vec![(text, condition)];
+        }
+        if added.is_some_and(|it| it.ends_with(' ')) {
+            self.split_here(in_assignment, place);
+        }
+    }
+
+    /// True in the value of an assignment, which no shell splits.
+    fn is_in_assignment(&self) -> bool {
+        let text = self.word.as_ref().map_or("", |it| it.as_str());
+        let name = text.split_once('=').map(|(name, _)| name);
+        name.is_some_and(|name| is_name(name.trim_end_matches('+')))
+    }
+
+    /// Separates words where the text that a condition adds has a blank: a shell does it here, or where a value is used.
+    fn split_here(&mut self, in_assignment: bool, place: Span) {
+        match in_assignment {
+            true => self.word().push_escape(" ", place),
+            // Too many words are too many at the next end, too.
+            false => drop(self.end_word()),
         }
     }
 

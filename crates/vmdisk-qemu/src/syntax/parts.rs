@@ -30,6 +30,15 @@ impl Shell<'_> {
             for number in holes.map(|it| it.1) {
                 let mut parts = self.parts_of(run, number);
                 parts.retain(|it| seen.insert((it.at, value_span(&it.value, it.at))));
+                let is_inside = |it: &&Text| {
+                    let mut holes = it.holes();
+                    holes.any(|(range, nth)| nth == number && range.len() < it.as_str().len())
+                };
+                if words.iter().any(|it| is_inside(&it)) {
+                    // Other words may need the value as it is: it may be a counter.
+                    let texts = parts.iter().flat_map(|it| it.value.texts());
+                    self.shared.extend(texts.map(Text::whole));
+                }
                 self.add_parts_of(nth, &words, number, parts, own + most)
                     .map_err(|at| too_many_parts(at, most))?;
             }
