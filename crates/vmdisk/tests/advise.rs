@@ -433,7 +433,7 @@ fn arrays_partitions_encrypted_devices_and_datasets_are_places() {
     let facts = Facts::parse(
         "schema_version: '1.0'
 mounts: [{id: m1, point: /tank, fs: f1, fstype: zfs}]
-filesystems: [{id: f1, kind: zfs, free_bytes: 900000000000, zfs: {dataset: tank/vm, sync: standard}}]
+filesystems: [{id: f1, kind: zfs, devices: [z], free_bytes: 900000000000, zfs: {dataset: tank/vm, sync: standard}}]
 blockdevs:
 - &disk {id: a, kind: disk, paths: [/dev/sda], by_id: [/dev/disk/by-id/ata-a], size: 40000000000, partitions: [p1, p2],
    holders: [], mounted_at: []}
@@ -1027,4 +1027,45 @@ fn a_disk_for_windows_is_on_a_bus_of_its_installer() {
         let again = Spec::from_yaml(&candidate.spec.to_yaml()).unwrap();
         assert_eq!(again.guest.unwrap().os, intent.os);
     }
+}
+
+/// A member of a ZFS pool is neither mounted nor held, a group of Ceph has free space, and a zoned disk is empty.
+#[test]
+fn a_disk_that_may_be_of_something_else_is_no_place() {
+    let disk = |rest: &str| {
+        let known = "size: 99000000000, by_id: [/dev/disk/by-id/d], holders: [], partitions: [], mounted_at: []";
+        format!(
+            "schema_version: '1.0'\nblockdevs:\n- {{id: d, kind: disk, paths: [/dev/sdb, /dev/disk/by-id/d], {known}{rest}}}\n"
+        )
+    };
+    let volume = |group: &str, volume: &str| {
+        format!(
+            "- {{id: {volume}, kind: lvm, paths: [/dev/{group}/{volume}], slaves: [a], \
+             lvm: {{vg: {group}, lv: {volume}, vg_free: 99000000000}}}}\n"
+        )
+    };
+    let zfs = "filesystems:\n- {id: f, kind: zfs, free_bytes: 1, zfs: {dataset: tank}}\n";
+    let ceph = volume("g", "data") + &volume("g", "osd-block-1");
+    let why = |text: &str| {
+        let facts = Facts::parse(text).unwrap().facts;
+        let advice = advice(&facts, &StorageIntent::new(Bytes::gib(60)));
+        assert!(advice.fitting.len() + advice.excluded.len() > 0, "{text}");
+        let places = advice.excluded.into_iter().filter(|it| it.place != "tank");
+        match advice.fitting.is_empty() {
+            true => places.map(|it| it.why).collect(),
+            false => Vec::new(),
+        }
+    };
+    assert!(why(&disk("")).is_empty());
+    assert!(why(&disk(", queue: {zoned: none}")).is_empty());
+    let zoned = "its zones take sequential writes only";
+    assert_eq!(why(&disk(", queue: {zoned: host-managed}")), [zoned]);
+    let of_zfs = "ZFS is in use, and the facts do not show its drives";
+    assert_eq!(why(&(disk("") + zfs)), [of_zfs]);
+    let zvol = disk("") + "- {id: z, kind: zvol, paths: [/dev/zd0]}\n";
+    assert_eq!(why(&zvol), [of_zfs]);
+    let of_ceph = "Ceph keeps its data in this group";
+    let group = format!("schema_version: '1.0'\nblockdevs:\n{ceph}");
+    assert_eq!(why(&group), [of_ceph]);
+    assert!(why(&group.replace("osd-block-1", "other")).is_empty());
 }

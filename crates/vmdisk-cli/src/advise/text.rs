@@ -78,6 +78,10 @@ fn compared(advice: &StorageAdvice) -> String {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
+    if places.is_empty() {
+        let collect = "`vmdisk facts --group places -o facts.json` collects them";
+        return format!("the facts name no place: {collect}\n");
+    }
     let first = &places[..places.len().min(MAX_COMPARED)];
     format!("compared: {}{more}\n", first.join(", "))
 }

@@ -104,6 +104,15 @@ fn of_level(level: &str, name: &str) -> Option<RedundancyVerdict> {
     }
 }
 
+/// The number of members that an array can lose.
+fn spare(level: &str, members: Option<u32>) -> Option<u32> {
+    match level {
+        "raid6" => Some(2),
+        "raid1" => Some(members?.saturating_sub(1)),
+        _ => None,
+    }
+}
+
 impl<'a> HostIndex<'a> {
     /// Whether data on some devices survives the failure of a drive; a block may be on any of them.
     pub fn redundancy_of(&self, devices: &[&'a BlockDevice]) -> RedundancyVerdict {
@@ -127,19 +136,28 @@ impl<'a> HostIndex<'a> {
 
     fn one(&self, device: &'a BlockDevice, level: usize) -> RedundancyVerdict {
         let name = device.name();
+        let level_of_md = device.md.value().and_then(|md| md.level.value());
+        let has_no_copy = level_of_md.is_some_and(|it| of_level(it, &name).is_none());
         match ArrayFault::of(device) {
-            Ok(Some(ArrayFault::Degraded { .. })) => {
+            Ok(Some(ArrayFault::Degraded {
+                missing, members, ..
+            })) => {
+                let copies = level_of_md.and_then(|it| spare(it, members));
+                if copies.is_some_and(|copies| missing < copies) {
+                    let reason = format!("{name} is degraded, and survives another failure");
+                    return verdict(Redundancy::Kept, reason);
+                }
                 return verdict(Redundancy::Degraded, format!("{name} is degraded"));
             }
             Ok(Some(ArrayFault::Unhealthy(health))) => {
                 let reason = format!("LVM reports {name} as {health}");
                 return verdict(Redundancy::Degraded, reason);
             }
-            Err(missing) => return unknown(missing.what),
-            Ok(None) => {}
+            Err(missing) if !has_no_copy => return unknown(missing.what),
+            Err(_) | Ok(None) => {}
         }
-        if let Some(md) = device.md.value() {
-            match md.level.value() {
+        if device.md.is_known() {
+            match level_of_md {
                 Some(md_level) => {
                     if let Some(kept) = of_level(md_level, &name) {
                         return kept;
@@ -218,6 +236,7 @@ impl<'a> HostIndex<'a> {
                     None => {}
                 }
             }
+            FsKind::Bcachefs if devices.len() == 1 => {}
             FsKind::Zfs | FsKind::Bcachefs => {
                 return unknown(format!("the facts do not show how {kind} uses its drives"));
             }
@@ -273,6 +292,8 @@ filesystems:
 - {id: f11, kind: fuse, devices: [a]}
 - {id: f12, kind: fuse.sshfs}
 - {id: f13, kind: btrfs, devices: [a, b], btrfs: {data_profile: [raid5]}}
+- {id: f14, kind: bcachefs, devices: [a]}
+- {id: f15, kind: bcachefs, devices: [a, b]}
 blockdevs:
 - {id: a, kind: disk, paths: [/dev/sda], scsi: {host: ahci}}
 - {id: b, kind: disk, paths: [/dev/sdb]}
@@ -281,6 +302,11 @@ blockdevs:
 - {id: mpath, kind: multipath, slaves: [a, b]}
 - {id: md, kind: md, paths: [/dev/md0], slaves: [a, b], md: {level: raid10, degraded: 0}}
 - {id: broken, kind: md, paths: [/dev/md1], slaves: [a], md: {level: raid1, degraded: 1}}
+- {id: two-left, kind: md, paths: [/dev/md3], slaves: [a, b], md: {level: raid1, raid_disks: 3, degraded: 1}}
+- {id: one-left, kind: md, paths: [/dev/md4], slaves: [a, b], md: {level: raid1, raid_disks: 3, degraded: 2}}
+- {id: raid6, kind: md, paths: [/dev/md5], slaves: [a, b], md: {level: raid6, raid_disks: 4, degraded: 1}}
+- {id: raid5, kind: md, paths: [/dev/md6], slaves: [a, b], md: {level: raid5, raid_disks: 3, degraded: 1}}
+- {id: unasked, kind: md, paths: [/dev/md7], slaves: [a, b], md: {level: raid0}}
 - {id: striped, kind: md, paths: [/dev/md2], slaves: [md, b], md: {level: raid0, degraded: null}}
 - {id: level, kind: md, slaves: [a, b], md: {degraded: 0}}
 - {id: state, kind: md, slaves: [a, b], md: {level: raid1}}
@@ -328,6 +354,23 @@ blockdevs:
             ),
             ("md", Kept, "/dev/md0 is raid10"),
             ("broken", Degraded, "/dev/md1 is degraded"),
+            (
+                "two-left",
+                Kept,
+                "/dev/md3 is degraded, and survives another failure",
+            ),
+            ("one-left", Degraded, "/dev/md4 is degraded"),
+            (
+                "raid6",
+                Kept,
+                "/dev/md5 is degraded, and survives another failure",
+            ),
+            ("raid5", Degraded, "/dev/md6 is degraded"),
+            (
+                "unasked",
+                Single,
+                "/dev/md7 spreads data over 2 devices without a copy",
+            ),
             ("striped", Single, STRIPED),
             ("level", Unknown, "the level of level is not known"),
             ("state", Unknown, "missing members of state"),
@@ -365,6 +408,12 @@ blockdevs:
                 "the facts do not show how zfs uses its drives",
             ),
             ("f10", Unknown, "the facts do not show the drives"),
+            ("f14", Single, "/dev/sda has the only copy"),
+            (
+                "f15",
+                Unknown,
+                "the facts do not show how bcachefs uses its drives",
+            ),
             ("f11", Single, "/dev/sda has the only copy"),
             (
                 "f12",

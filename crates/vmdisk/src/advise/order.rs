@@ -48,7 +48,7 @@ pub struct Alternative {
 const CRITERIA: [&str; 15] = [
     "the rules report fewer errors about it",
     FLUSHED,
-    "more is known to survive the failure of a drive",
+    "less is lost when a drive fails, as far as is known",
     "its medium is known to be neither removable nor on USB",
     "more room for the disk is known",
     "fewer facts are missing about what is wanted",

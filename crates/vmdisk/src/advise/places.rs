@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use vmdisk_facts::blockdev::{BlockDevice, BlockKind};
+use vmdisk_facts::blockdev::{BlockDevice, BlockKind, Lvm};
 use vmdisk_facts::path::{Directory, FileKind};
 use vmdisk_facts::verdict::attachment::Attachment;
 use vmdisk_facts::verdict::file_system::FsAbilities;
@@ -310,6 +310,8 @@ impl<'i, 'h, 'a> Search<'i, 'h, 'a> {
         let mut devices: Vec<_> = self.host.facts().blockdevs.iter().collect();
         // The pool itself shows more than a volume in it.
         devices.sort_by_key(|it| (it.kind != BlockKind::LvmThinPool, &it.paths));
+        let lvm = devices.iter().filter_map(|it| it.lvm.value());
+        let of_ceph: BTreeSet<&String> = lvm.filter_map(group_of_ceph).collect();
         for device in devices {
             let Some(lvm) = device.lvm.value() else {
                 continue;
@@ -332,6 +334,10 @@ impl<'i, 'h, 'a> Search<'i, 'h, 'a> {
             }
             if let Some(health) = lvm.health.value() {
                 self.exclude(name, format!("LVM reports it as {health}"));
+                continue;
+            }
+            if self.chooses && of_ceph.contains(group) {
+                self.exclude(name, "Ceph keeps its data in this group");
                 continue;
             }
             let found = self.host.volume_group(group);
@@ -401,7 +407,14 @@ impl<'i, 'h, 'a> Search<'i, 'h, 'a> {
 
     /// Whole disks, arrays, encrypted devices and partitions that nothing uses.
     fn disks(&mut self) {
-        for device in &self.host.facts().blockdevs {
+        // A member of a pool has no holder, and is not mounted.
+        let facts = self.host.facts();
+        let hides_drives = |it: &Filesystem| {
+            it.kind == FsKind::Zfs && it.devices.value().is_none_or(Vec::is_empty)
+        };
+        let is_of_zfs = facts.filesystems.iter().any(hides_drives)
+            || facts.blockdevs.iter().any(|it| it.kind == BlockKind::Zvol);
+        for device in &facts.blockdevs {
             let what = match device.kind {
                 BlockKind::Disk | BlockKind::Nvme | BlockKind::Multipath => "disk",
                 BlockKind::Md => "array",
@@ -433,8 +446,10 @@ impl<'i, 'h, 'a> Search<'i, 'h, 'a> {
             }
             let looked_at = self.intent.looked_at.get(&name);
             let found = looked_at.cloned().flatten();
+            let may_be_of_zfs = is_of_zfs && looked_at.is_none() && !is_named;
+            let of_zfs = || "ZFS is in use, and the facts do not show its drives".to_owned();
             let obstacle = self.in_use(device).or_else(|| self.unfit(device));
-            match obstacle.or(found) {
+            match obstacle.or_else(|| may_be_of_zfs.then(of_zfs)).or(found) {
                 Some(why) => self.exclude(name, why),
                 None if stable.is_none() => {
                     self.exclude(name, "it has no stable name in /dev/disk/by-id")
@@ -487,6 +502,9 @@ impl<'i, 'h, 'a> Search<'i, 'h, 'a> {
             () if is_open => "a running QEMU has it open".to_owned(),
             () if device.read_only.is_true() => "the host refuses writes to it".to_owned(),
             () if device.removable.is_true() => "its medium is removable".to_owned(),
+            () if device.queue.zoned.is(&"host-managed".to_owned()) => {
+                "its zones take sequential writes only".to_owned()
+            }
             () if [&device.partitions, &device.holders, &device.mounted_at]
                 .iter()
                 .any(|it| !it.is_known()) =>
@@ -580,6 +598,15 @@ fn is_closed(directory: &Directory) -> bool {
             .mode
             .value()
             .is_some_and(|mode| mode.0 & 0o001 == 0)
+}
+
+/// The volume group of a volume that `ceph-volume` made.
+fn group_of_ceph(lvm: &Lvm) -> Option<&String> {
+    let volume = lvm.lv.value()?;
+    let of_ceph = ["osd-block-", "osd-db-", "osd-wal-"];
+    lvm.vg
+        .value()
+        .filter(|_| of_ceph.iter().any(|it| volume.starts_with(it)))
 }
 
 /// File system, copy-on-write and compression: files in directories that have the same are alike.
