@@ -57,7 +57,13 @@ fn places_that_qemu_refuses_are_reported() {
             "missing-value",
             "-device qemu-xhci -drive if=none,id=d0 -device usb-storage,drive=d0",
             "Device needs media, but drive is empty",
-            "",
+            "-device qemu-xhci -drive if=none,id=d0,media=cdrom -device usb-storage,drive=d0",
+        ),
+        row(
+            "missing-value",
+            "-device virtio-scsi-pci -drive if=none,id=d0 -device scsi-hd,drive=d0,removable=off",
+            "Device needs media, but drive is empty",
+            "-device virtio-scsi-pci -drive if=none,id=d0 -device scsi-hd,drive=d0,removable=on",
         ),
         row(
             "qcow2-cache-refused",

@@ -156,3 +156,29 @@ fn libvirt_refuses_what_pages_call_refused_and_takes_the_rest() {
         "no libvirt refuses an example on the pages of {without:?} in their words"
     );
 }
+
+#[test]
+fn uefi_without_acpi_is_an_error_where_libvirt_refuses_it() {
+    let flash = "<loader readonly='yes' type='pflash'>/code.fd</loader><nvram>/vars.fd</nvram>";
+    let guests = ["", "<features><acpi/></features>"].map(|features| {
+        let os = format!("<os><type arch='x86_64' machine='q35'>hvm</type>{flash}</os>{features}");
+        let disk = "<disk type='file' device='disk'><driver name='qemu' type='raw'/><source file='/a'/><target dev='vda' bus='virtio'/></disk>";
+        guest(&format!("<domain><name>web1</name>{os}<devices>{disk}</devices></domain>"), 0)
+    });
+    for libvirt in &libvirts("UEFI without ACPI") {
+        let all = guests.iter().map(String::as_str);
+        let verdicts = libvirt.session().verdicts(Step::Define, all);
+        for (xml, verdict) in guests.iter().zip(verdicts) {
+            let is_refused =
+                matches!(&verdict, Verdict::Refused(why) if why.contains("UEFI requires ACPI"));
+            let document = read(xml).expect("it is XML");
+            let found = lint(&document, &LintOptions::default().target(libvirt.target()));
+            let mut found = found.diagnostics.iter();
+            let is_error = |it: &vmdisk::Diagnostic| {
+                it.rule.name == "acpi-missing" && it.severity == vmdisk::Severity::Error
+            };
+            assert_eq!(found.any(is_error), is_refused, "{verdict:?}\n{xml}");
+            assert_eq!(is_refused, !xml.contains("<acpi/>"), "{verdict:?}");
+        }
+    }
+}

@@ -19,7 +19,8 @@ xml_rule! {
     /// ## Why it matters
     /// Without `<acpi/>` libvirt starts QEMU with `-no-acpi`, newer releases with `acpi=off`. If a device is then attached
     /// to a running q35 guest, all of its disks disappear, and the writes in flight are lost. On `pc` QEMU refuses to
-    /// attach the device, and keeps running when the guest powers off.
+    /// attach the device, and keeps running when the guest powers off. A guest with UEFI is not defined without it, which is
+    /// an error.
     ///
     /// ## Use instead
     /// Write `<features><acpi/></features>` after `<os>`, as `virt-install` and `vmdisk generate` do. The guest sees other
@@ -102,6 +103,7 @@ xml_rule! {
     evidence: &[
         Evidence::measured("after device_add of a virtio-blk-pci into a root port of q35, /proc/partitions has no disk, and with ACPI it has both; pc: \
                       `Bus 'pci.0' does not support hotplugging`, and no SHUTDOWN event after poweroff", "Linux 6.1 in QEMU 7.2 and 10.0, with the arguments of `virsh domxml-to-native` of libvirt 9.0"),
+        Evidence::Source("libvirt src/qemu/qemu_validate.c, qemuValidateDomainDefBoot: `UEFI requires ACPI on this architecture`"),
         Evidence::Source("libvirt src/qemu/qemu_command.c: -no-acpi or acpi=off unless the feature is on"),
     ],
     check: Text(check),
@@ -137,11 +139,20 @@ pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
         )
     };
     let at = FieldPath::Domain(DomainField::Machine);
-    report
-        .finding(at, message)
+    let loader = os.child("loader").and_then(|it| it.attribute("type"));
+    let is_uefi = os.attribute("firmware") == Some("efi") || loader == Some("pflash");
+    let finding = match is_uefi {
+        true => report
+            .finding(at, "the guest has no ACPI, which its UEFI needs")
+            .severity(Severity::Error)
+            .label("libvirt refuses to start it: `UEFI requires ACPI on this architecture`"),
+        false => report
+            .finding(at, message)
+            .label("libvirt starts this machine without ACPI")
+            .note(note),
+    };
+    finding
         .span(os_type.tag())
-        .label("libvirt starts this machine without ACPI")
-        .note(note)
         .help("write `<features><acpi/></features>` after `<os>`")
         .fix(Fix {
             changes: Vec::new(),

@@ -199,8 +199,17 @@ fn fixed_disk_of(line: &Line<'_>, drive: Members<'_>) -> Option<String> {
     if !has_own_device(line, drive) {
         let id = drive.get("id").filter(|id| !id.is_open())?;
         let mut devices = line.index.devices();
+        // usb-storage makes a CD drive of such a drive.
+        let may_be_cd = drive
+            .get("media")
+            .is_some_and(|it| it.value.as_str() != "disk");
         let (_, driver, _) = devices.find(|(_, driver, device)| {
-            device.value("drive") == Some(id.value.as_str()) && needs_image(base_of(driver))
+            let is_removable = device
+                .get("removable")
+                .is_some_and(|it| it.value.as_str() != "off");
+            let may_be_empty = is_removable || may_be_cd && base_of(driver) == "usb-storage";
+            let uses = device.value("drive") == Some(id.value.as_str());
+            uses && needs_image(base_of(driver)) && !may_be_empty
         })?;
         return Some(format!("`{driver}`"));
     }
