@@ -442,6 +442,10 @@ fn documentation_and_workflows_have_scripts_and_prose() {
     }
     let placeholder = "```\nqemu-system-x86_64 -bios </path/EFI.fd> -hda <disk.img>\n```\n";
     assert_eq!(paths(&read(placeholder).unwrap()), ["<disk.img>"]);
+    for words in ["[other options]", "[ ... more options here ... ]"] {
+        let text = format!("```\n{line} {words} -S\n```\n");
+        assert_eq!(paths(&all(&text).unwrap()[0]), ["/a.img"], "{words}");
+    }
     for prose in [
         "Notes\n-----\n\n- kvm and qemu-system-x86_64 -x are used\n- more\n",
         "# It\n\nUse `qemu-system-x86_64 -hda a` or kvm -x.\n\n```python\nqemu-system-x86_64 -hda a\n```\n",

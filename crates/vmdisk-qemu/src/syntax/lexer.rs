@@ -225,9 +225,13 @@ impl Lexer<'_> {
             b'<' | b'>' if self.peek(1) == Some(b'(') => {
                 self.nested(1, "it is the output of a command")
             }
-            b'<' if self.placeholder().is_some() => {
+            b'<' | b'[' if self.placeholder().is_some() => {
+                let fields = match self.bytes[self.at] {
+                    b'<' => Fields::One,
+                    _ => Fields::Split,
+                };
                 let length = self.placeholder().unwrap_or(1);
-                self.hole(length, "it is a placeholder", "", Fields::One);
+                self.hole(length, "it is a placeholder", "", fields);
             }
             b'(' if !is_start && self.ends_in_pattern() => self.nested(0, "it is a pattern"),
             b'<' | b'>' | b';' | b'&' | b'|' | b'(' | b')' if self.is_test => {
@@ -371,19 +375,29 @@ impl Lexer<'_> {
         before.is_some_and(|it| b"@?*+!".contains(&it))
     }
 
-    /// The length of `<NAME>` in documentation.
+    /// The length of `<NAME>` and of `[other options]` in documentation.
     fn placeholder(&self) -> Option<usize> {
-        let rest = self
-            .rest()
-            .strip_prefix('<')
-            .filter(|_| self.is_documentation)?;
+        let rest = self.rest();
+        let is_words = self.word.is_none() && !self.starts_command();
+        let close = match self.bytes[self.at] {
+            b'<' => '>',
+            b'[' if is_words => ']',
+            _ => return None,
+        };
+        let rest = rest.get(1..).filter(|_| self.is_documentation)?;
         // A name is shorter: a search to the end of the line, for each of many, takes quadratic time.
         let start = &rest[..floor_char_boundary(rest, MAX_PLACEHOLDER)];
-        let end = start.find(['>', '\n', '|', ';', '&', '"', '\'', '$'])?;
-        let is_name = rest.starts_with(|it: char| it.is_alphabetic() || it == '/');
-        let after = rest[end..].strip_prefix('>')?.chars().next();
-        let is_end = after.is_none_or(|it| !it.is_alphanumeric() && !">&".contains(it));
-        (is_name && is_end).then_some(end + 2)
+        let end = start.find([close, '\n', '|', ';', '&', '"', '\'', '$'])?;
+        let is_name = |it: char| match close {
+            '>' => it.is_alphabetic() || it == '/',
+            _ => it.is_alphabetic() || it == ' ' || it == '.',
+        };
+        let after = rest[end..].strip_prefix(close)?.chars().next();
+        let is_end = after.is_none_or(|it| match close {
+            '>' => !it.is_alphanumeric() && !">&".contains(it),
+            _ => it.is_whitespace(),
+        });
+        (rest.starts_with(is_name) && is_end).then_some(end + 2)
     }
 
     /// Appends a hole for the next bytes. `variable` is the name of the variable that it expands.
