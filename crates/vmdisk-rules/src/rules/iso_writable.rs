@@ -12,7 +12,8 @@ declare_rule! {
     /// ## What it reports
     /// Reports a raw image whose name ends in `.iso` on a disk with `device='disk'` that is neither read-only nor
     /// transient. The rule does not report seed images of cloud-init, which belong to one guest: names
-    /// with `nocloud`, `config-drive`, `cidata`, `cloud-init` or `seed`.
+    /// with `nocloud`, `config-drive`, `cidata`, `cloud-init` or `seed`, and what KubeVirt makes of secrets and
+    /// configuration maps in `kubevirt-private`.
     ///
     /// ## Why it matters
     /// An installation image is shared by many guests and is expected never to change. QEMU opens it for writing and
@@ -47,6 +48,14 @@ declare_rule! {
     ///   <source file='/srv/iso/debian-13.iso'/>
     ///   <target dev='sda' bus='sata'/>
     ///   <readonly/>
+    /// </disk>
+    /// ```
+    /// An image that KubeVirt makes for one guest:
+    /// ```xml,not-reported
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/var/run/kubevirt-private/secret-disks/app.iso'/>
+    ///   <target dev='vdb' bus='virtio'/>
     /// </disk>
     /// ```
     /// A seed image as KubeVirt attaches it:
@@ -106,8 +115,11 @@ fn is_iso(path: &str) -> bool {
     extension.eq_ignore_ascii_case("iso")
 }
 
-/// True for the names that tools give to an image that configures one guest at its first boot.
+/// True for the names that tools give to an image that configures one guest.
 fn is_seed(path: &str) -> bool {
+    if path.contains("/kubevirt-private/") {
+        return true;
+    }
     const WORDS: [&str; 5] = ["cidata", "cloudinit", "configdrive", "nocloud", "seed"];
     let (_, name) = path.rsplit_once('/').unwrap_or(("", path));
     let name = name.to_ascii_lowercase().replace(['-', '_'], "");
