@@ -1097,3 +1097,39 @@ fn the_files_of_uefi_that_a_guest_names_are_told_as_options() {
         assert_eq!(run.stderr.contains("pflash"), !told.is_empty(), "{run:?}");
     }
 }
+
+#[test]
+fn braces_of_other_programs_in_metadata_are_text() {
+    let metadata = "<metadata><ovirt-vm:vm xmlns:ovirt-vm='http://ovirt.org/vm/1.0' id='${vm}'>\n      \
+                    <ovirt-vm:jobs>{}</ovirt-vm:jobs><note>{{ a }} <![CDATA[<b>%s</b>]]></note>\n    </ovirt-vm:vm></metadata>";
+    let guest = |metadata: &str, name: &str| {
+        let disk = CLEAN.replace("\n", "\n    ");
+        format!(
+            "<domain type='kvm'>\n  <name>{name}</name>\n  {metadata}\n  <memory unit='GiB'>1</memory>\n  <vcpu>1</vcpu>\n  \
+             <os><type arch='x86_64' machine='q35'>hvm</type></os>\n  <features><acpi/></features>\n  <devices>\n    \
+             {disk}</devices>\n</domain>\n"
+        )
+    };
+    let place = Place::with(&[
+        ("a.xml", &guest(metadata, "web1")),
+        ("template.xml", &guest(metadata, "{{ name }}")),
+        (
+            "statement.xml",
+            &guest("<metadata>{% if a %}<b/>{% endif %}</metadata>", "web1"),
+        ),
+    ]);
+    for to in ["qemu", "spec"] {
+        let run = place.run(&["convert", "a.xml", "--to", to]);
+        assert_eq!(run.code, 0, "{run:?}");
+        assert!(run.stdout.contains("web1.qcow2"), "{run:?}");
+        for template in ["template.xml", "statement.xml"] {
+            let run = place.run(&["convert", template, "--to", to]);
+            assert_eq!(run.code, 2, "{run:?}");
+        }
+    }
+    let lint = place.run(&["lint", "a.xml", "--verbose"]);
+    assert!(
+        !lint.stdout.contains("template") && !lint.stderr.contains("template"),
+        "{lint:?}"
+    );
+}

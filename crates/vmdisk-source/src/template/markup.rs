@@ -17,12 +17,16 @@ enum State {
 pub(super) struct Markup {
     state: State,
     syntax: Syntax,
+    is_in_metadata: bool,
 }
 
 impl Markup {
     pub(super) const fn new(syntax: Syntax) -> Self {
-        let state = State::Text;
-        Markup { state, syntax }
+        Markup {
+            state: State::Text,
+            syntax,
+            is_in_metadata: false,
+        }
     }
 
     /// True where a token may start: braces and brackets are YAML's own.
@@ -37,6 +41,17 @@ impl Markup {
     /// True between tags of XML.
     pub(super) fn is_text(&self) -> bool {
         self.state == State::Text && self.syntax == Syntax::Xml
+    }
+
+    /// True for a token in `<metadata>` that is text to every reader: other programs keep their own texts there.
+    pub(super) fn is_text_of_metadata(&self, token: &str) -> bool {
+        let is_markup = |c: char| match self.state {
+            State::Quoted(quote) => c == char::from(quote) || matches!(c, '<' | '&'),
+            State::Text => matches!(c, '<' | '&'),
+            State::Comment | State::Other(_) => false,
+            State::Tag => true,
+        };
+        self.is_in_metadata && !token.contains(is_markup)
     }
 
     /// What a token at a place stands for; `None` in a comment.
@@ -74,6 +89,11 @@ impl Markup {
             };
             return first;
         }
+        if self.state == State::Text
+            && let Some(is_in_metadata) = metadata_tag(rest)
+        {
+            self.is_in_metadata = is_in_metadata;
+        }
         let byte = rest.as_bytes()[0];
         let (state, length) = match (self.state, byte) {
             (State::Text, b'<') if rest.starts_with("<!--") => (State::Comment, 4),
@@ -91,4 +111,14 @@ impl Markup {
         self.state = state;
         length
     }
+}
+
+/// True for a start tag of `<metadata>`, false for its end tag or an empty element, and `None` for all else.
+fn metadata_tag(rest: &str) -> Option<bool> {
+    let tag = rest.strip_prefix('<')?;
+    let name = tag.strip_prefix('/').unwrap_or(tag);
+    let attributes = name.strip_prefix("metadata")?;
+    let (attributes, _) = attributes.split_once('>')?;
+    let is_name = attributes.is_empty() || attributes.starts_with(['/', ' ', '\t', '\r', '\n']);
+    is_name.then(|| !tag.starts_with('/') && !attributes.ends_with('/'))
 }

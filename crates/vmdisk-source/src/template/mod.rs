@@ -60,10 +60,12 @@ struct Token {
     kind: Kind,
     engine: Engine,
     position: Option<PlaceholderKind>,
+    is_text_of_metadata: bool,
 }
 
 impl Template {
-    /// The template in a text; `None` if nothing is filled in.
+    /// The template in a text; `None` if nothing is filled in. Values in `<metadata>` alone make none: oVirt writes
+    /// `<jobs>{}</jobs>` there.
     ///
     /// ```
     /// use vmdisk_source::template::{Syntax, Template};
@@ -84,6 +86,9 @@ impl Template {
         }
         let tokens = tokens(text, syntax);
         let engine = tokens.iter().map(|token| token.engine).min()?;
+        if tokens.iter().all(|token| token.is_text_of_metadata) {
+            return None;
+        }
         Some(Self::with_tokens(text, syntax, tokens, engine))
     }
 
@@ -263,6 +268,7 @@ fn tokens(text: &str, syntax: Syntax) -> Vec<Token> {
                 kind,
                 engine: Engine::Lines,
                 position: None,
+                is_text_of_metadata: false,
             });
             at += length;
             continue;
@@ -299,6 +305,8 @@ fn tokens(text: &str, syntax: Syntax) -> Vec<Token> {
                         kind,
                         engine,
                         position,
+                        is_text_of_metadata: kind == Kind::Value
+                            && markup.is_text_of_metadata(span.slice(text).unwrap_or_default()),
                     });
                 }
                 at += length;
