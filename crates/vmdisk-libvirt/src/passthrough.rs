@@ -15,6 +15,8 @@ pub struct Passthrough {
     pub disks: Vec<(String, String, Span)>,
     /// The values of `-device`, each with the span of its element.
     pub devices: Vec<(String, Span)>,
+    /// The values of `-set` for devices that no argument before it has, each with the span of its element.
+    pub settings: Vec<(String, Span)>,
     /// Options of disks and devices that are one argument with their value, each with the span of its element.
     pub joined: Vec<(String, Span)>,
 }
@@ -36,8 +38,13 @@ pub(crate) fn read(domain: Node<'_>) -> Passthrough {
             continue;
         };
         let before = found.arguments.last().map(String::as_str);
-        if before.is_some_and(|before| before.trim_start_matches('-') == "device") {
-            found.devices.push((word.to_owned(), node.tag()));
+        let option = before.and_then(|before| before.strip_prefix('-'));
+        match option.map(|it| it.trim_start_matches('-')) {
+            Some("device") => found.devices.push((word.to_owned(), node.tag())),
+            Some("set") if !found.has_device_of(word) => {
+                found.settings.push((word.to_owned(), node.tag()));
+            }
+            _ => {}
         }
         match found.disks.last_mut() {
             Some((option, value, _)) if before == Some(option) && value.is_empty() => {
@@ -66,6 +73,13 @@ pub(crate) fn read(domain: Node<'_>) -> Passthrough {
 }
 
 impl Passthrough {
+    /// True if an argument has the device that a value of `-set` is about.
+    fn has_device_of(&self, setting: &str) -> bool {
+        let id = device_setting(setting).map(|(id, ..)| id);
+        let mut devices = self.devices.iter();
+        id.is_some() && devices.any(|(device, _)| part(device, "id") == id)
+    }
+
     /// The driver of the device that uses the storage with this value of an option.
     pub(crate) fn device_of(&self, storage: &str) -> Option<&str> {
         let name = part(storage, "id").or_else(|| part(storage, "node-name"))?;
@@ -73,6 +87,13 @@ impl Passthrough {
         let (device, _) = devices.find(|(device, _)| part(device, "drive") == Some(name))?;
         device.split(',').next()
     }
+}
+
+/// The id, the property and the value of `device.ID.PROPERTY=VALUE`, as QEMU splits it.
+pub(crate) fn device_setting(setting: &str) -> Option<(&str, &str, &str)> {
+    let (place, value) = setting.strip_prefix("device.")?.split_once('=')?;
+    let (id, property) = place.split_once('.')?;
+    Some((id, property, value))
 }
 
 /// The value of a key in `key=value,…`.

@@ -9,6 +9,7 @@ mod image_denied_by_selinux;
 pub(crate) mod iothread_pinned_on_vcpu;
 mod nvram_format_differs;
 mod pci_slot_refused;
+mod qemu_set_refused;
 pub(crate) mod seabios_4096_sectors;
 mod taken_by_other_device;
 mod uefi_files_refused;
@@ -37,6 +38,7 @@ pub(crate) static TEXT_RULES: &[&XmlRule] = &[
     &iothread_pinned_on_vcpu::RULE,
     &nvram_format_differs::RULE,
     &pci_slot_refused::RULE,
+    &qemu_set_refused::RULE,
     &seabios_4096_sectors::RULE,
     &taken_by_other_device::RULE,
     &uefi_files_refused::RULE,
