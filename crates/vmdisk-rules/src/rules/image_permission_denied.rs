@@ -1,5 +1,6 @@
 //! `image-permission-denied`
 
+use vmdisk_facts::filesystem::FsKind;
 use vmdisk_facts::{Fact, HostIndex};
 use vmdisk_fields::{phrase, quoted};
 use vmdisk_model::{FieldPath, ImageField};
@@ -12,15 +13,17 @@ declare_rule! {
     ///
     /// ## What it reports
     /// Reports an image or a configured backing image that QEMU's user may not read, or that it may not write although the
-    /// guest writes the disk, by owner, permission bits and access lists, if `dynamic_ownership = 0` is set in `qemu.conf`.
+    /// guest writes the disk, by owner, permission bits and access lists, if `dynamic_ownership = 0` is set in `qemu.conf`, or
+    /// if the image is on NFS and belongs to `nobody` (65534): such a server does not let root change owners.
     /// `image-unreachable` reports directories. Labels of SELinux and profiles of AppArmor are not checked.
     ///
     /// ## Why it matters
     /// By default libvirt gives an image to QEMU's user before the guest starts. With `dynamic_ownership = 0`, which OpenNebula
-    /// sets, it does not, and the guest does not start: `Could not open '/srv/img/web1.img': Permission denied`.
+    /// sets, it does not, and the guest does not start: `Could not open '/srv/img/web1.img': Permission denied`. The same
+    /// happens on NFS that is exported with `root_squash`, the default of servers: `chown` fails, and libvirt goes on.
     ///
     /// ## Use instead
-    /// Give the image to QEMU's user with `chown`, let its group write it, or remove
+    /// Give the image to QEMU's user with `chown` (for NFS, on the server), let its group write it, or remove
     /// `dynamic_ownership = 0`.
     ///
     /// ## Reported
@@ -35,6 +38,15 @@ declare_rule! {
     /// <disk type='file' device='disk'>
     ///   <driver name='qemu' type='raw'/>
     ///   <source file='/srv/img/read-only.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    ///
+    /// An image on NFS that root does not own:
+    /// ```xml,reported,facts-nfs-root-squash
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/nfs/web1.img'/>
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
@@ -64,6 +76,29 @@ declare_rule! {
     ///   <target dev='vda' bus='virtio'/>
     /// </disk>
     /// ```
+    /// Files of a local file system are given to QEMU's user, and the server's mode may let it in:
+    /// ```xml,not-reported,hidden,facts-nfs-root-squash
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/img/web1.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// ```xml,not-reported,hidden,facts-nfs-root-squash
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/nfs/web2.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
+    /// Not checked, because the server may let root change the owner of a file that another user has:
+    /// ```xml,not-checked,facts-nfs-root-squash
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw'/>
+    ///   <source file='/srv/nfs/web3.img'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
     /// Not checked without host facts:
     /// ```xml,not-checked
     /// <disk type='file' device='disk'>
@@ -79,6 +114,7 @@ declare_rule! {
     evidence: &[
         Evidence::measured("`Could not open '/tmp/perm/a.img': Permission denied` with mode 0600 and another owner", "QEMU 7.2 started as uid 65534"),
         Evidence::Source("libvirt src/security/security_dac.c: with `dynamic_ownership = 0` no owner is changed; OpenNebula issue 6408"),
+        Evidence::Source("libvirt src/security/security_dac.c, virSecurityDACSetOwnershipInternal: `chown` that is not permitted is logged, and the guest goes on; exports(5): root_squash is the default, and root becomes 65534"),
     ],
     check: Model(check),
 }
@@ -93,24 +129,60 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let Some(facts) = host::facts(context, report, at, "whom QEMU runs as") else {
                 return;
             };
-            if changes_owners(facts) {
-                return;
+            let keeps = keeps_owner(facts, path);
+            if let Ok(None) = keeps {
+                continue;
             }
             let writes = depth == 0 && disk.is_writable();
-            if let Some(Some(denied)) = report.require(at, denied(facts, path, writes)) {
-                let title = phrase!(
-                    "QEMU's user may not {denied} an image of {disk}: {path}",
-                    denied,
-                    path = quoted(path.to_owned()),
-                );
-                report
-                    .finding(at, title)
-                    .label("permission denied")
-                    .confidence(Confidence::Assumed)
-                    .note("`dynamic_ownership = 0` in qemu.conf: libvirt does not give the image to QEMU's user")
-                    .help("give the image to QEMU's user with `chown`, or remove `dynamic_ownership = 0`");
-            }
+            let Some(Some(denied)) = report.require(at, denied(facts, path, writes)) else {
+                continue;
+            };
+            let Some(Some((note, help))) = report.require(at, keeps) else {
+                continue;
+            };
+            let title = phrase!(
+                "QEMU's user may not {denied} an image of {disk}: {path}",
+                denied,
+                path = quoted(path.to_owned()),
+            );
+            report
+                .finding(at, title)
+                .label("permission denied")
+                .confidence(Confidence::Assumed)
+                .note(note)
+                .help(help);
         }
+    }
+}
+
+/// The user that NFS servers make of root and of those they do not know.
+const NOBODY: u32 = 65534;
+
+/// The reason for which libvirt does not give an image to QEMU's user, with the remedy; `None` if it does.
+fn keeps_owner(
+    facts: &HostIndex<'_>,
+    path: &str,
+) -> Result<Option<(&'static str, &'static str)>, Missing> {
+    if !changes_owners(facts) {
+        return Ok(Some((
+            "`dynamic_ownership = 0` in qemu.conf: libvirt does not give the image to QEMU's user",
+            "give the image to QEMU's user with `chown`, or remove `dynamic_ownership = 0`",
+        )));
+    }
+    let filesystem = facts.filesystem_of(path);
+    let kind = filesystem.value().map(|it| &it.kind);
+    if !matches!(kind, Some(FsKind::Nfs | FsKind::Nfs4)) {
+        return Ok(None);
+    }
+    match facts.file(path).and_then(|file| file.uid.value()) {
+        Some(&NOBODY) => Ok(Some((
+            "it is on NFS and belongs to `nobody`: the server does not let root change the owner (`root_squash`)",
+            "on the server, give the image to the number of QEMU's user with `chown`, or export it with `no_root_squash`",
+        ))),
+        _ => Err(Missing::new(
+            format!("whether libvirt may give {path} to QEMU's user"),
+            "the server of NFS decides it",
+        )),
     }
 }
 

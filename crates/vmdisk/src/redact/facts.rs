@@ -12,7 +12,6 @@ const NEEDED_BY_NO_RULE: &[&str] = &[
     "gid",
     "model",
     "nr_requests",
-    "uid",
     "wbt_lat_usec",
 ];
 
