@@ -12,8 +12,8 @@ xml_rule! {
     ///
     /// ## What it reports
     /// Reports an `<nvram>` with a `template` whose `format` differs from its `templateFormat`; both are raw by default. Since
-    /// libvirt 10.10 it is an error; without a version, and before, it is a warning, except for a template whose name ends
-    /// with the format. Reports a `format` for a libvirt before 9.2, which ignores it and opens the file as raw, and a
+    /// libvirt 10.10 it is an error; without a version, and before, it is a warning. There the header of the template counts, if
+    /// host facts have it, else a template whose name ends with the format is left out. Reports a `format` for a libvirt before 9.2, which ignores it and opens the file as raw, and a
     /// template without `templateFormat` for libvirt 10.10, unless libvirt chooses the firmware or the template is one of the
     /// distribution (below `/usr/share`), whose descriptor has the format.
     ///
@@ -49,8 +49,42 @@ xml_rule! {
     ///   <features><acpi/></features>
     /// </domain>
     /// ```
+    /// The header of this template says qcow2:
+    /// ```xml,reported,libvirt-9.0,facts-uefi
+    /// <domain type='kvm'>
+    ///   <name>web3</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='q35'>hvm</type>
+    ///     <loader readonly='yes' type='pflash'>/usr/share/OVMF/OVMF_CODE_4M.fd</loader>
+    ///     <nvram template='/srv/VARS_4M.img'>/var/lib/libvirt/qemu/nvram/web3.fd</nvram>
+    ///   </os>
+    ///   <features><acpi/></features>
+    /// </domain>
+    /// ```
+    /// ```xml,reported,hidden,libvirt-10.0,facts-uefi
+    /// <domain type='kvm'>
+    ///   <name>web3</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='q35'>hvm</type>
+    ///     <loader readonly='yes' type='pflash'>/usr/share/OVMF/OVMF_CODE_4M.fd</loader>
+    ///     <nvram template='/usr/share/OVMF/OVMF_VARS_4M.fd' format='qcow2'>/var/lib/libvirt/qemu/nvram/web3.fd</nvram>
+    ///   </os>
+    ///   <features><acpi/></features>
+    /// </domain>
+    /// ```
     ///
     /// ## Not reported
+    /// ```xml,not-reported,hidden,libvirt-10.0,facts-uefi
+    /// <domain type='kvm'>
+    ///   <name>web3</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='q35'>hvm</type>
+    ///     <loader readonly='yes' type='pflash'>/usr/share/OVMF/OVMF_CODE_4M.fd</loader>
+    ///     <nvram template='/srv/VARS_4M.img' format='qcow2'>/var/lib/libvirt/qemu/nvram/web3.fd</nvram>
+    ///   </os>
+    ///   <features><acpi/></features>
+    /// </domain>
+    /// ```
     /// ```xml,not-reported,libvirt-11.3
     /// <domain type='kvm'>
     ///   <name>web2</name>
@@ -106,8 +140,7 @@ pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
     let Some(nvram) = os.and_then(|os| os.child("nvram")) else {
         return;
     };
-    let format = |name: &str| nvram.attribute(name).unwrap_or("raw");
-    let (template, own) = (format("templateFormat"), format("format"));
+    let own = nvram.attribute("format").unwrap_or("raw");
     let at = FieldPath::Domain(DomainField::Firmware);
     if own != "raw" && xml.context.libvirt_is_before(READ) == Some(true) {
         report
@@ -122,6 +155,14 @@ pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
     }
     let Some(path) = nvram.attribute("template") else {
         return;
+    };
+    let is_checked = xml.context.libvirt_is_before(CHECKED) == Some(false);
+    // Since then, libvirt takes the word for it.
+    let header = xml.context.host.filter(|_| !is_checked);
+    let header = header.and_then(|host| host.file(path)?.image.value()?.format.value());
+    let template = match header {
+        Some(header) => header.as_str(),
+        None => nvram.attribute("templateFormat").unwrap_or("raw"),
     };
     if template == own {
         let is_told = nvram.attribute("templateFormat").is_some()
@@ -142,27 +183,33 @@ pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
         }
         return;
     }
-    let is_checked = xml.context.libvirt_is_before(CHECKED) == Some(false);
     if !is_checked
+        && header.is_none()
         && nvram.attribute("templateFormat").is_none()
         && path.ends_with(&format!(".{own}"))
     {
         return;
     }
-    let severity = match xml.context.libvirt_is_before(CHECKED) {
-        Some(false) => Severity::Error,
-        Some(true) | None => Severity::Warning,
+    let severity = if is_checked {
+        Severity::Error
+    } else {
+        Severity::Warning
     };
+    let verb = header.map_or("is taken as", |_| "is");
     report
         .finding(
             at,
-            format!("the UEFI variables are {own}, but libvirt takes their template as {template}"),
+            format!("the UEFI variables are {own}, but their template {verb} {template}"),
         )
         .span(nvram.tag())
         .severity(severity)
         .confidence(Confidence::Assumed)
         .label("libvirt does not convert the template")
-        .help(format!(
-            "use `format='{template}'`, or a template in {own} with `templateFormat='{own}'`"
-        ));
+        .help(if xml.context.libvirt_is_before(READ) == Some(true) {
+            format!("use a template in {own}")
+        } else {
+            format!(
+                "use `format='{template}'`, or a template in {own} with `templateFormat='{own}'`"
+            )
+        });
 }
