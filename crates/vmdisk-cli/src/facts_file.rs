@@ -4,6 +4,7 @@ use std::path::Path;
 
 use vmdisk::Facts;
 use vmdisk::facts::Warning;
+use vmdisk::plan::shell_word;
 
 use crate::color::Colors;
 use crate::input::read;
@@ -29,10 +30,34 @@ pub(crate) fn read_facts(path: &Path, io: &mut Io<'_>, colors: Colors) -> Result
     Ok(facts)
 }
 
-/// Warns of what in a facts file nobody understood.
+/// Unknown keys of a facts file that each have a line of their own.
+const MAX_KEYS: usize = 3;
+
+/// Warns of what in a facts file nobody understood; many unknown keys are one line.
 pub(crate) fn warn(path: &Path, warnings: Vec<Warning>, io: &mut Io<'_>, colors: Colors) {
-    for warning in warnings {
-        let message = Message::warning(format!("{}: {warning}", path.display()));
+    let is_key = |warning: &Warning| warning.message == Warning::UNKNOWN_KEY;
+    let (keys, mut others): (Vec<_>, Vec<_>) = warnings.into_iter().partition(is_key);
+    let summed = keys.len() > MAX_KEYS;
+    let file = path.display();
+    let mut lines = Vec::new();
+    if summed {
+        let first = keys[..MAX_KEYS].iter().map(|it| format!("`{}`", it.path));
+        let first = first.collect::<Vec<_>>().join(", ");
+        let (all, more) = (keys.len(), keys.len() - MAX_KEYS);
+        let title =
+            format!("{file}: {all} keys are not known and were not read: {first} and {more} more");
+        let every = shell_word(&file.to_string());
+        lines
+            .push(Message::warning(title).help(format!("`vmdisk facts check {every}` lists them")));
+    } else {
+        others.extend(keys);
+    }
+    lines.extend(
+        others
+            .iter()
+            .map(|warning| Message::warning(format!("{file}: {warning}"))),
+    );
+    for message in lines {
         io.say(&message.render(colors.stderr));
     }
 }

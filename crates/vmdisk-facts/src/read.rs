@@ -245,9 +245,9 @@ fn from_root(root: &Node) -> Result<Read, Failure> {
             ignored.path,
             match ignored.meant {
                 Some(meant) => {
-                    format!("this key is not known and was not read; did you mean `{meant}`?")
+                    format!("{}; did you mean `{meant}`?", Warning::UNKNOWN_KEY)
                 }
-                None => "this key is not known and was not read".to_owned(),
+                None => Warning::UNKNOWN_KEY.to_owned(),
             },
         )
     }));

@@ -10,6 +10,9 @@ pub struct Warning {
 }
 
 impl Warning {
+    /// The message of a key that nothing is similar to.
+    pub const UNKNOWN_KEY: &str = "this key is not known and was not read";
+
     pub(crate) fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
         Warning {
             path: path.into(),

@@ -646,3 +646,41 @@ fn a_run_fails_if_a_rule_could_not_be_checked_and_that_is_asked_for() {
     let run = place.run(&[&lint[..], &["--host", host]].concat());
     assert_eq!(run.code, 0, "{run:?}");
 }
+
+#[test]
+fn many_unknown_keys_are_one_line_and_few_have_a_line_each() {
+    let facts = |keys: &[&str]| {
+        let keys: Vec<String> = keys.iter().map(|key| format!(r#""{key}":1"#)).collect();
+        format!(
+            r#"{{"schema_version":"1.0","kernel":{{"release":"6.1.0",{}}}}}"#,
+            keys.join(",")
+        )
+    };
+    let many = ["qqa", "qqb", "qqc", "qqd", "qqe", "qqf", "qqg", "qqh"];
+    let place = Place::with(&[
+        ("a.xml", CLEAN),
+        ("many facts.json", &facts(&many)),
+        ("few.json", &facts(&many[..3])),
+    ]);
+    let lint = |facts: &str| place.run(&["lint", "a.xml", "--facts", facts]);
+    let summed = "warning: many facts.json: 8 keys are not known and were not read: `kernel.qqa`, `kernel.qqb`, `kernel.qqc` and \
+                  5 more\n |\n = help: `vmdisk facts check 'many facts.json'` lists them\n";
+    let many = lint("many facts.json").stderr;
+    assert!(
+        many.starts_with(summed) && !many.contains("kernel.qqd"),
+        "{many}"
+    );
+    assert_eq!(
+        lint("few.json")
+            .stderr
+            .matches("not known and was not read")
+            .count(),
+        3
+    );
+    let check = place.run(&["facts", "check", "many facts.json"]);
+    assert_eq!(
+        (check.code, check.stdout.lines().count()),
+        (1, 8),
+        "{check:?}"
+    );
+}
