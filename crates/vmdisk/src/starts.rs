@@ -7,7 +7,7 @@ use vmdisk_qemu::CommandLineForm;
 use vmdisk_source::Span;
 
 use crate::rules::{Missing, NotChecked};
-use crate::{Diagnostic, Document, LintReport, Source};
+use crate::{Diagnostic, Document, LintReport, RelatedPlace, Source};
 
 impl Document {
     /// This document, and those of the further starts of QEMU in its text.
@@ -304,6 +304,8 @@ struct Shared {
     all: Vec<SharedFinding>,
     /// By place, rule, and title without the name of the disk.
     places: HashMap<(Span, &'static str, String), usize>,
+    /// Findings that are about an image wherever it is named, by rule, image and title without the name of the disk.
+    images: HashMap<(&'static str, String, String), usize>,
 }
 
 /// A finding, and where else it is.
@@ -324,11 +326,13 @@ impl Shared {
             Some(target) => one.title.replace(&format!("`{target}`"), ""),
             None => one.title.clone(),
         };
-        let at = *self
-            .places
-            .entry((one.place.span, one.rule.name, title))
-            .or_insert(self.all.len());
+        let new = self.all.len();
+        let image = image_of(document, &one).map(|path| (one.rule.name, path, title.clone()));
+        let named = image.map(|image| *self.images.entry(image).or_insert(new));
+        let place = (one.place.span, one.rule.name, title);
+        let at = *self.places.entry(place).or_insert(named.unwrap_or(new));
         match self.all.get_mut(at) {
+            Some(known) if known.first.place.span != one.place.span => known.join(start, one),
             Some(known) => {
                 known.starts.insert(start);
                 // In a part, a disk of the start may have another name.
@@ -349,7 +353,36 @@ impl Shared {
     }
 }
 
+/// The image of a finding that is about the image, wherever starts name it.
+fn image_of(document: &Document, one: &Diagnostic) -> Option<String> {
+    if one.rule.name != "format-missing" {
+        return None;
+    }
+    let disk = document.domain().disks.get(one.disk.as_ref()?.index)?;
+    disk.backend.image()?.host_path().map(str::to_owned)
+}
+
 impl SharedFinding {
+    /// Adds a finding about the same image at another place.
+    fn join(&mut self, start: usize, one: Diagnostic) {
+        self.starts.insert(start);
+        let mut places = self.first.related.iter();
+        if places.any(|it| it.place.span == one.place.span) {
+            return;
+        }
+        self.first.related.push(RelatedPlace {
+            place: one.place,
+            label: "the same image".to_owned(),
+        });
+        self.first.fix = match (self.first.fix.take(), one.fix) {
+            (Some(mut fix), Some(other)) if fix.applicability == other.applicability => {
+                fix.edits.extend(other.edits);
+                Some(fix)
+            }
+            _ => None,
+        };
+    }
+
     /// The finding, with the starts and disks that it is about, unless it is about all starts. A fix would change every
     /// start that uses its text, so each of them must have it.
     fn told(self, starts: &Starts<'_>) -> Diagnostic {

@@ -659,3 +659,43 @@ fn guests_of_one_capture_are_compared_with_each_other() {
     );
     assert!(!found("one.json").contains("image-shared-by-guests"));
 }
+
+#[test]
+fn an_image_without_a_format_is_one_finding_however_many_starts_name_it() {
+    let script = "#!/bin/sh\n\
+                  case \"$1\" in\n\
+                  one) qemu-system-x86_64 -accel kvm -drive file=/srv/a.img,if=virtio ;;\n\
+                  two) qemu-system-x86_64 -accel kvm -smp 2 -drive file=/srv/a.img,if=virtio ;;\n\
+                  *) qemu-system-x86_64 -accel kvm -smp 4 -drive file=/srv/b.img,if=virtio ;;\n\
+                  esac\n";
+    let place = Place::with(&[("start.sh", script)]);
+    let run = place.run(&[
+        "lint",
+        "start.sh",
+        "--no-config",
+        "--select",
+        "format-missing",
+        "--format",
+        "json",
+    ]);
+    let report: serde_json::Value = serde_json::from_str(&run.stdout).expect("it is JSON");
+    let found = report["findings"].as_array().expect("a list");
+    assert_eq!(found.len(), 2, "{run:?}");
+    assert_eq!(
+        found[0]["related"].as_array().map(Vec::len),
+        Some(1),
+        "{run:?}"
+    );
+    // The fix is for both places.
+    let fixed = place.run(&[
+        "lint",
+        "start.sh",
+        "--no-config",
+        "--select",
+        "format-missing",
+        "--fix",
+        "--unsafe-fixes",
+    ]);
+    let text = place.read("start.sh");
+    assert_eq!(text.matches("format=raw").count(), 3, "{fixed:?}\n{text}");
+}
