@@ -86,20 +86,33 @@ impl Bytes {
         Ok(Bytes(bytes as u64))
     }
 
-    /// The value in the largest binary unit that it reaches, rounded down to one decimal unless the unit divides it:
-    /// `51.7 GiB`, `40 GiB`.
+    /// The value in the largest binary unit that it reaches, to the nearest of three digits: `53.8 GiB`, `1.5 TiB`, `120 GiB`.
     pub fn rounded(self) -> String {
         let reached = UNITS.iter().enumerate().find_map(|(at, unit)| {
             let scale = 1u64 << (10 * (UNITS.len() - at));
             (self.0 >= scale).then_some((unit, scale))
         });
-        match reached {
-            Some((unit, scale)) if !self.0.is_multiple_of(scale) => {
-                let tenths = u128::from(self.0 % scale) * 10 / u128::from(scale);
-                format!("{}.{tenths} {unit}", self.0 / scale)
-            }
-            _ => self.to_string(),
-        }
+        let Some((unit, scale)) = reached else {
+            return self.to_string();
+        };
+        let (value, scale) = (u128::from(self.0), u128::from(scale));
+        let nearest = |decimals: u32| (value * 10_u128.pow(decimals) + scale / 2) / scale;
+        let decimals = (0..3).rev().find(|it| nearest(*it) < 1000).unwrap_or(0);
+        let power = 10_u128.pow(decimals);
+        let digits = nearest(decimals);
+        let text = format!(
+            "{}.{:0width$}",
+            digits / power,
+            digits % power,
+            width = decimals as usize
+        );
+        // A zero at the end says that the value is not quite that.
+        let is_exact = (value * power).is_multiple_of(scale);
+        let text = match is_exact || decimals == 0 {
+            true => text.trim_end_matches('0').trim_end_matches('.'),
+            false => &text,
+        };
+        format!("{text} {unit}")
     }
 
     /// Bytes in one `unit` (empty means one byte).
@@ -183,10 +196,16 @@ mod tests {
     #[test]
     fn sizes_are_shown_in_the_largest_unit_that_divides_them() {
         assert_eq!(Bytes(40 << 30).to_string(), "40 GiB");
-        assert_eq!(Bytes(57_757_667_328).rounded(), "53.7 GiB");
+        assert_eq!(Bytes(57_757_667_328).rounded(), "53.8 GiB");
+        assert_eq!(Bytes(3 << 39).rounded(), "1.5 TiB");
+        assert_eq!(Bytes(125_828_528 << 10).rounded(), "120 GiB");
+        assert_eq!(Bytes((40 << 30) + 1).rounded(), "40.0 GiB");
+        assert_eq!(Bytes(1_400_000_000_000).rounded(), "1.27 TiB");
+        assert_eq!(Bytes(1023 << 20).rounded(), "1023 MiB");
+        assert_eq!(Bytes((10 << 30) - 1).rounded(), "10.0 GiB");
         assert_eq!(Bytes(40 << 30).rounded(), "40 GiB");
         assert_eq!(Bytes(1 << 30).rounded(), "1 GiB");
-        assert_eq!(Bytes(u64::MAX).rounded(), "15.9 EiB");
+        assert_eq!(Bytes(u64::MAX).rounded(), "16.0 EiB");
         assert_eq!(Bytes(513).rounded(), "513 bytes");
         assert_eq!(Bytes(1536 << 20).to_string(), "1536 MiB");
         assert_eq!(Bytes(513).to_string(), "513 bytes");
