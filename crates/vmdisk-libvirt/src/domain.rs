@@ -1,8 +1,8 @@
 //! `<domain>`: the guest around its disks.
 
 use vmdisk_model::{
-    ControllerType, Domain, DomainField, DomainType, DriveAddress, FieldPath, Manager, Scope,
-    Switch,
+    ControllerType, Domain, DomainField, DomainType, DriveAddress, FieldPath, GuestSystem, Manager,
+    Scope, Switch,
 };
 
 use crate::RootKind;
@@ -27,6 +27,9 @@ const VCPU: UnmodeledPath = UnmodeledPath::path("vcpu");
 const DEVICES_AT: UnmodeledPath = UnmodeledPath::path("devices");
 
 const ROOT: FieldPath = FieldPath::Domain(DomainField::Domain);
+
+/// The name space of the notes of libosinfo.
+const LIBOSINFO: &str = "http://libosinfo.org/xmlns/libvirt/domain/";
 
 /// Reads a guest.
 pub(crate) fn read<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> (Domain, Unmodeled) {
@@ -76,10 +79,15 @@ pub(crate) fn read<'d>(reader: &mut Reader<'_>, node: Node<'d>) -> (Domain, Unmo
         .children
         .iter()
         .find(|child| child.is_named("metadata"));
-    let mut marks = metadata
-        .into_iter()
-        .flat_map(|metadata| metadata.node.children());
-    domain.manager = marks.find_map(|mark| Manager::of_namespace(mark.namespace()?));
+    for mark in metadata.iter().flat_map(|it| it.node.children()) {
+        let namespace = mark.namespace().unwrap_or_default();
+        domain.manager = domain.manager.or(Manager::of_namespace(namespace));
+        let noted = mark.children().filter(|_| namespace.starts_with(LIBOSINFO));
+        let mut ids = noted.filter_map(|os| os.attribute("id"));
+        domain.system = domain
+            .system
+            .or_else(|| ids.find_map(GuestSystem::of_libosinfo));
+    }
     let mut features = element.children.iter();
     let features = features.find(|child| child.is_named("features"));
     let features = features.map(|features| features.node);
@@ -236,6 +244,7 @@ pub fn write_domain(domain: &Domain, kept: &Unmodeled) -> Result<String, Unwrita
         name,
         uuid,
         manager: _, // kept in `metadata`
+        system: _,  // kept there, too
         domain_type,
         architecture,
         machine,

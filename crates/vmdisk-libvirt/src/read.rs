@@ -1,6 +1,6 @@
 //! Reads text to a [`Document`].
 
-use vmdisk_model::{Domain, DomainField, FieldPath};
+use vmdisk_model::{Domain, DomainField, FieldPath, GuestSystem};
 use vmdisk_rule::reading::INVALID_VALUE;
 use vmdisk_source::Edit;
 
@@ -55,11 +55,15 @@ fn read_keeping(text: &str, keeps: bool) -> Result<Document, ReadFailure> {
     let node = tree.root();
     let root = RootKind::of_name(node.name());
     let mut reader = Reader::new(text, keeps);
-    let (domain, kept, storage) = read_root(&mut reader, root, node)?;
+    let (mut domain, kept, storage) = read_root(&mut reader, root, node)?;
     let passthrough = match root {
         RootKind::Domain => passthrough::read(node),
         _ => Passthrough::default(),
     };
+    let mut devices = passthrough.devices.iter();
+    domain.system = domain
+        .system
+        .or_else(|| devices.find_map(|(device, _)| GuestSystem::of_device(device)));
     report_default_namespace(&mut reader, node);
     let allowances = allowance::read(&mut reader, &tree, &domain);
     let Reader {

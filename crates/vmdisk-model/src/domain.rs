@@ -50,6 +50,33 @@ impl Manager {
     }
 }
 
+/// An operating system that needs other disks than most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GuestSystem {
+    /// macOS.
+    Macos,
+    /// Windows.
+    Windows,
+}
+
+impl GuestSystem {
+    /// The system with this id of libosinfo.
+    pub fn of_libosinfo(id: &str) -> Option<Self> {
+        if id.contains("apple.com/macos") {
+            Some(Self::Macos)
+        } else {
+            id.contains("microsoft.com/win").then_some(Self::Windows)
+        }
+    }
+
+    /// The system for which a guest has this device of QEMU.
+    pub fn of_device(device: &str) -> Option<Self> {
+        let driver = device.split(',').next().unwrap_or_default();
+        let driver = driver.strip_prefix("driver=").unwrap_or(driver);
+        (driver.trim() == "isa-applesmc").then_some(Self::Macos)
+    }
+}
+
 /// The part of a guest that its disks depend on; libvirt `<domain>`, one QEMU command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Domain {
@@ -62,6 +89,8 @@ pub struct Domain {
     pub uuid: Option<String>,
     /// The program that made the guest, as its mark in libvirt's `metadata` says. It is only looked at.
     pub manager: Option<Manager>,
+    /// The operating system, if the guest names one that needs other disks than most.
+    pub system: Option<GuestSystem>,
     /// How CPUs run.
     pub domain_type: Option<DomainType>,
     /// Instruction set.

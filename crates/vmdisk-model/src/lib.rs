@@ -74,7 +74,7 @@ pub use creation::{
 };
 pub use device_path::{DevicePath, DevicePathKind};
 pub use disk::Disk;
-pub use domain::{Domain, Manager, Scope};
+pub use domain::{Domain, GuestSystem, Manager, Scope};
 pub use encryption::{
     Authentication, Encryption, EncryptionCipher, EncryptionEngine, EncryptionFormat,
     EncryptionVector, Secret, SecretReference,

@@ -2,8 +2,8 @@
 
 use vmdisk_facts::Target;
 use vmdisk_model::{
-    Architecture, Bytes, CpuMode, Domain, DomainField, DomainType, FieldPath, MachineType, Scope,
-    Switch,
+    Architecture, Bytes, CpuMode, Domain, DomainField, DomainType, FieldPath, GuestSystem,
+    MachineType, Scope, Switch,
 };
 
 use crate::board::Machine;
@@ -26,6 +26,9 @@ pub(crate) fn read_machine(
         architecture: program.and_then(architecture),
         ..Domain::default()
     };
+    let mut devices = index.of_name("device");
+    domain.system = devices
+        .find_map(|(_, device)| GuestSystem::of_device(device.get("driver")?.value.as_str()));
     read_machine_options(&mut domain, index, notes);
     if program.is_some_and(is_kvm) {
         // Under these names QEMU enables KVM, and emulates the host's architecture.

@@ -54,6 +54,7 @@ fn write_options(plan: &Plan, writer: &mut Writer<'_>) -> Option<&'static str> {
         emulator: _, // the program is not an option
         pci_room: _,
         manager: _,
+        system: _,
         tuned_iothreads: _, // the threads of the process, which QEMU hears nothing of
     } = writer.domain();
     let program = match scope {

@@ -439,6 +439,7 @@ prop_compose! {
             emulator: None,
             pci_room: None,
             manager: None,
+        system: None,
             cpu: None,
             acpi: None,
             tuned_iothreads: Vec::new(),

@@ -489,6 +489,7 @@ pub(crate) fn domain() -> impl Strategy<Value = Domain> {
                     emulator: None,
                     pci_room: None,
                     manager: None,
+                    system: None,
                     cpu: None,
                     acpi: None,
                     tuned_iothreads: Vec::new(),

@@ -119,6 +119,7 @@ fn guest_of(domain: &Domain, report: &mut DroppedFields) -> GuestSpec {
         emulator: _,        // of the host
         pci_room: _,        // of the other devices, too
         manager: _,         // a mark in `<metadata>`
+        system: _,          // another
         tuned_iothreads: _, // in `<cputune>`, of which nothing else is read
     } = domain;
     let guest_type = guest_type_of(domain_type.as_ref(), report);

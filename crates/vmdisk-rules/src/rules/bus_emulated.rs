@@ -2,8 +2,8 @@
 
 use vmdisk_fields::{DiskName, phrase};
 use vmdisk_model::{
-    BackendSource, Change, Device, Disk, DiskField, Domain, DomainType, FieldPath, MachineType,
-    ScsiControllerModel, TargetBus,
+    BackendSource, Change, Device, Disk, DiskField, Domain, DomainType, FieldPath, GuestSystem,
+    MachineType, ScsiControllerModel, TargetBus,
 };
 use vmdisk_rule::{Context, Evidence, Fix, Group, Report, Severity, declare_rule};
 
@@ -17,7 +17,8 @@ declare_rule! {
     /// Reports a writable disk on IDE, SATA or a SCSI controller of model `lsilogic` in a guest of QEMU whose machine supports
     /// virtio devices. It is a warning
     /// if the guest boots from a virtio disk, because the guest then has the drivers. Otherwise it is advice: the
-    /// configuration does not show whether the guest has them. CD and floppy drives are not reported.
+    /// configuration does not show whether the guest has them. CD and floppy drives are not reported, nor a guest with macOS (libosinfo's note, or
+    /// `isa-applesmc`), where virtio depends on the version.
     ///
     /// ## Why it matters
     /// For each request the guest writes several device registers, and QEMU emulates each of these writes. AHCI has one
@@ -109,6 +110,52 @@ declare_rule! {
     /// ```
     ///
     /// ## Not reported
+    /// macOS:
+    /// ```xml,not-reported
+    /// <domain type='kvm' xmlns:qemu='http://libvirt.org/schemas/domain/qemu/1.0'>
+    ///   <name>mac</name>
+    ///   <os>
+    ///     <type arch='x86_64' machine='q35'>hvm</type>
+    ///   </os>
+    ///   <features><acpi/></features>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2'/>
+    ///       <source file='/srv/mac.qcow2'/>
+    ///       <target dev='sda' bus='sata'/>
+    ///     </disk>
+    ///   </devices>
+    ///   <qemu:commandline>
+    ///     <qemu:arg value='-device'/>
+    ///     <qemu:arg value='isa-applesmc'/>
+    ///   </qemu:commandline>
+    /// </domain>
+    /// ```
+    /// ```xml,not-reported,hidden
+    /// <domain type='kvm'>
+    ///   <name>mac</name>
+    ///   <metadata>
+    ///     <libosinfo:libosinfo xmlns:libosinfo='http://libosinfo.org/xmlns/libvirt/domain/1.0'>
+    ///       <libosinfo:os id='http://apple.com/macosx/10.15'/>
+    ///     </libosinfo:libosinfo>
+    ///   </metadata>
+    ///   <os>
+    ///     <type arch='x86_64' machine='q35'>hvm</type>
+    ///   </os>
+    ///   <features><acpi/></features>
+    ///   <devices>
+    ///     <disk type='file' device='disk'>
+    ///       <driver name='qemu' type='qcow2'/>
+    ///       <source file='/srv/mac.qcow2'/>
+    ///       <target dev='sda' bus='sata'/>
+    ///     </disk>
+    ///   </devices>
+    /// </domain>
+    /// ```
+    /// ```args,not-reported,hidden
+    /// qemu-system-x86_64 -accel kvm -machine q35 -device isa-applesmc \
+    ///   -drive file=/srv/mac.qcow2,format=qcow2,if=none,id=d -device ide-hd,drive=d,bus=ide.0
+    /// ```
     /// ```xml,not-reported,hidden
     /// <domain type='kvm'>
     ///   <name>desk1</name>
@@ -173,6 +220,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let kind = context.domain.frontend_kind(&context.domain.disks[*nth]);
         kind.is_virtio()
     };
+    if context.domain.system == Some(GuestSystem::Macos) {
+        return;
+    }
     let boots_from = context.domain.boot_disk().filter(is_virtio);
     for (index, disk) in context.disks() {
         if disk.frontend.bus.is_none() && disk.frontend.target.is_none() {

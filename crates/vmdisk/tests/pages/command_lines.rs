@@ -12,11 +12,15 @@ use super::{Document, add_other_guests, count, facts_named, policy_of, target_of
 const OF_THE_TEXT: &str = "about the text, which is another one";
 
 /// Rules whose examples are reported in XML and not in the command line that vmdisk writes for it, and why.
-const NOT_ON_COMMAND_LINES: [(&str, &str); 23] = [
+const NOT_ON_COMMAND_LINES: [(&str, &str); 24] = [
     ("allowance-unknown-rule", OF_THE_TEXT),
     ("allowance-unused", OF_THE_TEXT),
     ("allowance-without-reason", OF_THE_TEXT),
     ("block-size-refused", "both sizes are written where one is"),
+    (
+        "bus-emulated",
+        "the operating system of the guest is no part of its disks",
+    ),
     (
         "detect-zeroes-unmap-no-discard",
         "`on` is written, which is what libvirt makes of it",
