@@ -128,6 +128,52 @@ kill $daemon
 wait $daemon
 "#;
 
+/// Makes disks of a guest larger: an image file while the guest runs, and a volume of a pool while it is off.
+const GROWS: &str = r#"
+export PATH="$(dirname "$2"):$PATH"
+libvirtd -p /run/libvirt/pid >libvirtd.log 2>&1 &
+daemon=$!
+wait_for_libvirt
+grow() { vmdisk apply after.yaml --define --change grow "$@" 2>&1; }
+sizes() {
+  virsh qemu-monitor-command web1 '{"execute":"query-block"}' | tr , '\n' | grep -o '"virtual-size":[0-9]*' | sort -u
+  qemu-img info -U --output=json images/a.qcow2 | grep -m1 virtual-size
+}
+for way in run script; do
+  vmdisk apply before.yaml --define
+  virsh start web1 || exit 1
+  echo "-- $way"
+  sizes
+  case $way in
+  run) grow ;;
+  script) grow --dry-run --format script >grow.sh; sh grow.sh 2>&1 ;;
+  esac
+  echo "status $?"
+  sizes
+  vmdisk apply after.yaml --define
+  virsh destroy web1
+  virsh undefine web1
+  rm -r images/*
+done
+mkdir pool
+virsh pool-define-as images dir --target "$PWD/pool"
+virsh pool-start images
+sed -i "s#qcow2: {path: [^,]*,#volume: {pool: images, volume: v.qcow2, format: qcow2,#" before.yaml after.yaml
+vmdisk apply before.yaml --define
+echo "-- volume"
+grow
+echo "status $?"
+virsh vol-info --bytes --pool images v.qcow2
+qemu-img info --output=json pool/v.qcow2 | grep -m1 virtual-size
+vmdisk apply after.yaml --define
+virsh start web1
+sizes
+echo "-- end"
+virsh destroy web1
+kill $daemon
+wait $daemon
+"#;
+
 /// The parts of what a script prints that begins its parts with `-- NAME`; none if it may not mount.
 fn parts(script: &str, place: &Place) -> Option<Vec<(String, String)>> {
     let tools = ["virsh", "qemu-system-x86_64", "libvirtd", "qemu-io"];
@@ -258,6 +304,39 @@ fn a_guest_of_a_real_libvirt_starts_with_the_sparse_copy_of_its_image() {
             assert!(part.contains(line), "{line}\n{part}");
         }
     }
+}
+
+#[test]
+fn disks_of_a_guest_of_a_real_libvirt_grow() {
+    let place = with_specs(DISK, &DISK.replace("8M", "16M"));
+    let Some(parts) = parts(GROWS, &place) else {
+        return;
+    };
+    assert_eq!(parts.len(), 4, "{parts:?}");
+    let (small, large) = (8 << 20, 16 << 20);
+    let sizes = |of_guest: u64, of_file: u64| {
+        format!("\"virtual-size\":{of_guest}\n    \"virtual-size\": {of_file},\n")
+    };
+    for (_, part) in &parts[..2] {
+        assert!(part.starts_with(&sizes(small, small)), "{part}");
+        let grown = format!("status 0\n{}", sizes(large, large));
+        assert!(part.contains(&grown), "{part}");
+        assert!(part.contains("nothing-to-do\n"), "{part}");
+    }
+    assert!(parts[1].1.contains("is resized\n"), "{parts:?}");
+    let (name, volume) = &parts[2];
+    assert_eq!(name, "volume");
+    assert!(volume.contains("status 0\n"), "{volume}");
+    assert!(volume.contains(&format!("{large} bytes\n")), "{volume}");
+    assert!(
+        volume.contains(&format!("\"virtual-size\": {large},\n")),
+        "{volume}"
+    );
+    assert!(volume.contains("nothing-to-do\n"), "{volume}");
+    assert!(
+        volume.contains(&format!("\"virtual-size\":{large}\n")),
+        "{volume}"
+    );
 }
 
 #[test]
