@@ -1,6 +1,9 @@
 //! Why storage keeps what a guest discards.
 
-use vmdisk::model::Domain;
+use std::collections::BTreeMap;
+
+use vmdisk::facts::{Facts, HostIndex};
+use vmdisk::model::{Bytes, Disk, Domain, Format};
 use vmdisk::plan::PresentImage;
 use vmdisk::trace::{DiskTrace, Layer, RequestKind, RequestOutcome, trace};
 use vmdisk::{Document, Host, LintOptions, Target, facts_needed};
@@ -18,7 +21,9 @@ pub(super) fn note_kept<'i>(
     let Existing::There(document) = guest::existing(name, !is_running) else {
         return;
     };
-    let disks = traced(&document, target);
+    let facts = collect(&Request::of(&facts_needed(document.domain()), ""));
+    let clusters = clusters(document.domain(), &facts);
+    let disks = traced(&document, target, facts);
     for (nth, image) in images {
         let name = guest.disks[nth].name();
         let mut disks = disks.iter();
@@ -26,12 +31,28 @@ pub(super) fn note_kept<'i>(
         // A snapshot keeps its data.
         let mut obstacles = image.obstacles.iter();
         let of_snapshots = obstacles.find(|it| it.ends_with(SNAPSHOTS));
+        image.cluster = clusters.get(name).copied();
         image.keeps_discards = of_snapshots.cloned().or_else(|| kept(disk?));
     }
 }
 
-fn traced(document: &Document, target: &Target) -> Vec<DiskTrace> {
-    let facts = collect(&Request::of(&facts_needed(document.domain()), ""));
+/// The cluster sizes of qcow2 images whose guest may discard less at once, by the names of their disks.
+fn clusters<'g>(guest: &'g Domain, facts: &Facts) -> BTreeMap<&'g str, Bytes> {
+    let host = HostIndex::new(facts);
+    let cluster = |disk: &'g Disk| {
+        let image = disk.backend.image()?;
+        let header = host.file(image.host_path()?)?.image.value()?;
+        let size = header
+            .cluster
+            .value()
+            .filter(|_| image.format == Some(Format::Qcow2))?;
+        let told = disk.frontend.discard_granularity.unwrap_or_default();
+        (u64::from(told) < u64::from(*size)).then_some((disk.name(), Bytes((*size).into())))
+    };
+    guest.disks.iter().filter_map(cluster).collect()
+}
+
+fn traced(document: &Document, target: &Target, facts: Facts) -> Vec<DiskTrace> {
     let options = LintOptions::default()
         .target(target.clone().or(Target::from_facts(&facts)))
         .host(Some(Host::new(facts)));

@@ -585,12 +585,30 @@ fn one_spec_and_then_another_is_the_other_one() {
     }
 }
 
+/// Runs the commands of a section of the guide, with the spec of the place.
+pub(crate) fn follow_guide(place: &Place, section: &str) -> (Option<i32>, String, String) {
+    let program = place.path("bin/vmdisk");
+    if !program.exists() {
+        std::os::unix::fs::symlink(crate::program(), program).unwrap();
+    }
+    let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/change.md");
+    let guide = fs::read_to_string(guide).unwrap();
+    let (_, text) = guide.split_once(&format!("\n## {section}\n")).unwrap();
+    let (_, text) = text.split_once("```sh\n").unwrap();
+    let (text, _) = text.split_once("```").unwrap();
+    assert!(text.lines().count() <= 5, "{text}");
+    fs::copy(place.path("web1.yaml"), place.path("images/web1.yaml")).unwrap();
+    let text = text.replace("/srv/img", place.path("images").to_str().unwrap());
+    let path = format!("{}{SYSTEM}", place.path("bin").display());
+    let mut shell = Command::new("sh");
+    shell.args(["-e", "-c", &text]).env("PATH", path);
+    shell.current_dir(place.path(""));
+    text_of(&shell.output().unwrap())
+}
+
 #[test]
 fn each_command_of_the_guide_makes_its_change() {
     let Some(place) = prepared() else { return };
-    std::os::unix::fs::symlink(crate::program(), place.path("bin/vmdisk")).unwrap();
-    let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/change.md");
-    let guide = fs::read_to_string(guide).unwrap();
     let more =
         "- qcow2: {path: D/c.qcow2, size: 4M}\n  cache: none\n  io: threads\n  target: vdc\n";
     let larger = BEFORE.replace("8M", "16M");
@@ -620,18 +638,8 @@ fn each_command_of_the_guide_makes_its_change() {
         ("Other storage", moved.clone()),
         ("As a script", moved.replace("32M", "48M")),
     ] {
-        let (_, text) = guide.split_once(&format!("\n## {section}\n")).unwrap();
-        let (_, text) = text.split_once("```sh\n").unwrap();
-        let (text, _) = text.split_once("```").unwrap();
-        assert!(text.lines().count() <= 5, "{text}");
         write_spec(&place, &spec);
-        fs::copy(place.path("web1.yaml"), place.path("images/web1.yaml")).unwrap();
-        let text = text.replace("/srv/img", place.path("images").to_str().unwrap());
-        let path = format!("{}{SYSTEM}", place.path("bin").display());
-        let mut shell = Command::new("sh");
-        shell.args(["-e", "-c", &text]).env("PATH", path);
-        shell.current_dir(place.path(""));
-        let (code, said, errors) = text_of(&shell.output().unwrap());
+        let (code, said, errors) = follow_guide(&place, section);
         assert_eq!(code, Some(0), "{section}: {said}{errors}");
         let (code, said, errors) = run(&place, &[]);
         assert_eq!(code, Some(0), "{section}: {said}{errors}");

@@ -8,7 +8,7 @@ use vmdisk_testing::{installed, needed};
 
 use crate::Place;
 use crate::apply_changes::{
-    run, text_of, wait_for_programs, with_qemu_img, with_virsh, write_spec,
+    follow_guide, run, text_of, wait_for_programs, with_qemu_img, with_virsh, write_spec,
 };
 use crate::apply_move::{
     BEFORE, data, files, fill_with, path, read, refused_without_a_change, spec,
@@ -228,29 +228,56 @@ fn an_interrupted_run_loses_nothing_and_the_next_run_ends_it() {
     }
 }
 
+/// A guest that runs, with the agent, and a disk of this image and mode of discards; `trimmed` has what virsh trims.
+fn running_with_agent(image: &str, format: &str, name: &str, options: &str) -> Option<Place> {
+    let place = prepared_with(image, format, name)?;
+    let agent = |spec: String| spec.replace("type: qemu,", "type: qemu, channel: agent,");
+    write_spec(&place, &agent(spec(&format!("{image}\n  {options}"))));
+    fs::remove_file(place.path("guests/web1")).unwrap();
+    let (code, said, errors) = run(&place, &[]);
+    assert_eq!(code, Some(0), "{said}{errors}");
+    let agent = "name='org.qemu.guest_agent.0'";
+    let guest = place.read("guests/web1");
+    assert!(guest.contains(agent), "{guest}");
+    let connected = guest.replace(agent, &format!("{agent} state='connected'"));
+    place.write("guests/web1", connected.as_bytes());
+    place.write("state", b"running\n");
+    let virsh = place.read("bin/virsh");
+    let trims = "case $1 in domfstrim) echo \"$@\" >>../trimmed ;; esac\n";
+    let virsh = virsh.replacen("case $1 in", &format!("{trims}case $1 in"), 1);
+    place.program(
+        "bin/virsh",
+        virsh.strip_prefix("#!/bin/sh\n").unwrap_or(&virsh),
+    );
+    Some(place)
+}
+
+#[test]
+fn the_commands_of_the_guide_give_space_back_of_a_guest_that_is_off_or_runs() {
+    let section = "Space that the guest does not use";
+    let Some(place) = prepared() else { return };
+    let before = taken(&place, "a.qcow2");
+    let (code, said, errors) = follow_guide(&place, section);
+    assert_eq!(code, Some(0), "{said}{errors}");
+    assert!(taken(&place, "a.qcow2") < before / 2, "{said}");
+    assert_eq!(taken(&place, "a.qcow2.old"), before);
+    let raw = "raw: {path: D/a.img, size: 8M}";
+    let Some(place) = running_with_agent(raw, "raw", "a.img", "discard: unmap") else {
+        return;
+    };
+    let (code, said, errors) = follow_guide(&place, section);
+    assert_eq!(code, Some(0), "{said}{errors}");
+    assert_eq!(place.read("trimmed"), "domfstrim -- web1\n");
+    assert!(!said.contains("cluster"), "{said}");
+}
+
 #[test]
 fn a_guest_that_runs_discards_what_it_does_not_use_if_its_storage_frees_it() {
     for discard in ["unmap", "ignore"] {
-        let Some(place) = prepared() else { return };
-        let agent = |spec: String| spec.replace("type: qemu,", "type: qemu, channel: agent,");
-        let spec = agent(spec(&format!("{BEFORE}\n  discard: {discard}")));
-        write_spec(&place, &spec);
-        fs::remove_file(place.path("guests/web1")).unwrap();
-        let (code, said, errors) = run(&place, &[]);
-        assert_eq!(code, Some(0), "{said}{errors}");
-        let agent = "name='org.qemu.guest_agent.0'";
-        let guest = place.read("guests/web1");
-        assert!(guest.contains(agent), "{guest}");
-        let connected = guest.replace(agent, &format!("{agent} state='connected'"));
-        place.write("guests/web1", connected.as_bytes());
-        place.write("state", b"running\n");
-        let virsh = place.read("bin/virsh");
-        let trims = "case $1 in domfstrim) echo \"$@\" >>../trimmed ;; esac\n";
-        let virsh = virsh.replacen("case $1 in", &format!("{trims}case $1 in"), 1);
-        place.program(
-            "bin/virsh",
-            virsh.strip_prefix("#!/bin/sh\n").unwrap_or(&virsh),
-        );
+        let options = format!("discard: {discard}");
+        let Some(place) = running_with_agent(BEFORE, "qcow2", "a.qcow2", &options) else {
+            return;
+        };
         let reclaim = |target: &str| run(&place, &[&RECLAIM[..], &["--target", target]].concat());
         let refused = |target: &str, why: &str| {
             let (code, said, errors) = reclaim(target);
@@ -269,6 +296,8 @@ fn a_guest_that_runs_discards_what_it_does_not_use_if_its_storage_frees_it() {
         let (code, said, errors) = reclaim("qemu=11.1.3");
         assert_eq!(code, Some(0), "{said}{errors}");
         assert!(said.contains("done: reclaim : vda: "), "{said}");
+        let small = "vda keeps what the guest discards in pieces below the cluster size, 64 KiB: with `discard-granularity: 65536`";
+        assert!(said.contains(small), "{said}");
         let script = ["--target", "qemu=11.1.3", "--dry-run", "--format", "script"];
         let script = run(&place, &[&RECLAIM[..], &script].concat()).1;
         assert!(

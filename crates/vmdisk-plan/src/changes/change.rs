@@ -40,6 +40,8 @@ pub struct PresentImage {
     pub data: Option<Bytes>,
     /// Why it keeps what the guest discards; none if it does not, or that is not known.
     pub keeps_discards: Option<String>,
+    /// Clusters of the image, if the guest is not told to discard whole ones: smaller discards free nothing.
+    pub cluster: Option<Bytes>,
     /// The images below it, whose data a copy contains.
     pub below: Vec<String>,
     /// Why it is not copied.

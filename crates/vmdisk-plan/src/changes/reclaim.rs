@@ -21,6 +21,10 @@ pub(super) fn trimmed(have: &PresentState<'_>, guest: &Domain) -> PlannedChange 
     let kept: Vec<String> = kept
         .filter_map(|(disk, image)| keeps(disk, image))
         .collect();
+    let parts = images
+        .iter()
+        .filter_map(|(disk, image)| keeps_parts(disk, image));
+    let parts: Vec<String> = kept.iter().cloned().chain(parts).collect();
     let refusal = match images.is_empty() {
         true => Some("the guest has no raw or qcow2 image on this host".to_owned()),
         false => (kept.len() == images.len()).then(|| kept.join("; ")),
@@ -30,7 +34,7 @@ pub(super) fn trimmed(have: &PresentState<'_>, guest: &Domain) -> PlannedChange 
     PlannedChange {
         what: usages.join("; "),
         is_final: Some("the guest does not use what it discards"),
-        afterwards: (refusal.is_none() && !kept.is_empty()).then(|| kept.join("; ")),
+        afterwards: (refusal.is_none() && !parts.is_empty()).then(|| parts.join("; ")),
         refusal,
         live: Some(LiveChange {
             argv: argv.to_vec(),
@@ -84,6 +88,16 @@ pub(super) fn copied(
 fn keeps(disk: &str, image: &PresentImage) -> Option<String> {
     let why = image.keeps_discards.as_ref()?;
     Some(format!("{disk} keeps what the guest discards: {why}"))
+}
+
+/// Which discards of the guest free nothing.
+fn keeps_parts(disk: &str, image: &PresentImage) -> Option<String> {
+    let cluster = image.cluster.filter(|_| image.keeps_discards.is_none())?;
+    Some(format!(
+        "{disk} keeps what the guest discards in pieces below the cluster size, {cluster}: with `discard-granularity: {}` \
+         (libvirt 9.8, `--change options`) it discards whole clusters",
+        cluster.0
+    ))
 }
 
 /// What is known of the space that an image takes. What the guest uses is not seen from outside.
