@@ -179,6 +179,28 @@ impl MeasuredStorage {
         )
     }
 
+    /// The reason for which its figures do not tell about a disk in this form with this cache mode and I/O interface; `None`
+    /// if they do.
+    pub fn unlike(&self, form: &str, cache: Option<&str>, io: Option<&str>) -> Option<String> {
+        let Some(own) = word(&self.form) else {
+            return Some("its form is not known".to_owned());
+        };
+        let settings = [
+            ("", Some(own), Some(form)),
+            ("cache ", word(&self.cache), cache),
+            ("io ", word(&self.io), io),
+        ];
+        let differ = |it: &&(_, Option<&str>, Option<&str>)| matches!((it.1, it.2), (Some(own), Some(asked)) if own != asked);
+        let list = |of: fn(&(&str, Option<&str>, Option<&str>)) -> String| {
+            let words = settings.iter().filter(differ).map(of);
+            words.collect::<Vec<_>>().join(", ")
+        };
+        let measured = list(|(name, own, _)| format!("{name}{}", own.unwrap_or_default()));
+        let asked = list(|(name, _, asked)| format!("{name}{}", asked.unwrap_or_default()));
+        (!measured.is_empty())
+            .then(|| format!("measured with {measured}; the candidate has {asked}"))
+    }
+
     /// True unless it was measured with another format, cache mode or I/O interface.
     pub fn is_like(&self, format: Option<&str>, cache: Option<&str>, io: Option<&str>) -> bool {
         let form = self.form.value().and_then(|form| form.split(", ").next());

@@ -63,6 +63,8 @@ struct Candidate<'a> {
     is_fast: Option<bool>,
     /// What was measured on the same storage with the same form and settings; empty if nothing was.
     measured: &'a [MeasuredStorage],
+    /// What was measured otherwise on the host, with the reason for which it does not count.
+    unused: Vec<Unused<'a>>,
     /// Its options, in the order of the decisions.
     choices: Vec<ExplainedOption>,
     /// The disk as a spec for `vmdisk generate`, with each option.
@@ -71,6 +73,16 @@ struct Candidate<'a> {
     findings: Vec<BriefFinding<'a>>,
     /// The rules whose findings a command or a setting on the host ends, as their help says.
     best_after: Vec<&'static str>,
+}
+
+/// A measurement that does not count.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+struct Unused<'a> {
+    /// The measurement.
+    measured: &'a MeasuredStorage,
+    /// The reason.
+    why: &'a str,
 }
 
 /// What a disk has of something.
@@ -167,6 +179,11 @@ fn of_candidate<'a>(candidate: &'a StorageCandidate, reason: &'a str) -> Candida
         is_removable: candidate.is_removable,
         is_fast: candidate.is_fast,
         measured: &candidate.measured,
+        unused: candidate
+            .unused
+            .iter()
+            .map(|(measured, why)| Unused { measured, why })
+            .collect(),
         choices: choices
             .map(|choice| ExplainedOption::new(None, choice))
             .collect(),

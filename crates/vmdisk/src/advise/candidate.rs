@@ -50,6 +50,8 @@ pub struct StorageCandidate {
     pub is_memory: bool,
     /// What was measured on the same storage with the same form and settings.
     pub measured: Vec<MeasuredStorage>,
+    /// What was measured otherwise on the host, each with the reason for which it does not count.
+    pub unused: Vec<(MeasuredStorage, String)>,
     /// True if the drives do not rotate; `None` if the facts do not say.
     pub is_fast: Option<bool>,
     /// True if all drives are NVMe drives.

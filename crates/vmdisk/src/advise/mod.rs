@@ -7,7 +7,7 @@ mod order;
 mod places;
 mod wants;
 
-use vmdisk_facts::{Facts, HostIndex, MeasuredStorage};
+use vmdisk_facts::{Facts, HostIndex};
 use vmdisk_model::{AioMode, Bytes, CacheMode, Image};
 use vmdisk_plan::{BackendSpec, DiskSpec, GuestSpec, Plan, Spec, facts_after_on, plan_on};
 
@@ -123,11 +123,21 @@ fn candidate(
         backend.cache.map(CacheMode::as_str),
         backend.aio.map(AioMode::as_str),
     );
-    let measured = path.zip(options.index());
-    let measured = measured.map_or_else(Vec::new, |(path, host)| host.measured_on(path));
-    let is_this =
-        |it: &&MeasuredStorage| it.form.as_str().is(&form.word()) && it.is_like(None, cache, io);
-    let measured = measured.into_iter().filter(is_this).cloned().collect();
+    let index = options.index();
+    let here = path.zip(index);
+    let here = here.map_or_else(Vec::new, |(path, host)| host.measured_on(path));
+    let (mut measured, mut unused) = (Vec::new(), Vec::new());
+    for it in index.into_iter().flat_map(|it| &it.facts().measured) {
+        let is_here = here.iter().any(|here| std::ptr::eq(*here, it));
+        let why = match is_here {
+            true => it.unlike(&form.word(), cache, io),
+            false => Some("measured on other storage".to_owned()),
+        };
+        match why {
+            None => measured.push(it.clone()),
+            Some(why) => unused.push((it.clone(), why)),
+        }
+    }
     let findings = traced.findings.into_iter().map(|(_, finding)| finding);
     *after = options.host.and_then(Host::into_facts);
     Ok(StorageCandidate {
@@ -150,6 +160,7 @@ fn candidate(
         is_fast: place.is_fast,
         is_nvme: place.is_nvme,
         measured,
+        unused,
         plan: planned,
     })
 }
