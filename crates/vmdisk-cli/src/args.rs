@@ -607,9 +607,9 @@ pub(crate) struct AdviseArgs {
     #[cfg(feature = "bench")]
     #[arg(long, value_name = "RUN")]
     pub(crate) measured: Vec<PathBuf>,
-    /// Name of the new image or volume, without an ending.
-    #[arg(long, value_name = "NAME", default_value = "disk", value_parser = file_name)]
-    pub(crate) name: String,
+    /// Name of the new image or volume, without an ending, and of the guest in a spec; default: disk.
+    #[arg(long, value_name = "NAME", value_parser = file_name)]
+    pub(crate) name: Option<String>,
     /// Output format.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = TextFormat::Text)]
     pub(crate) format: TextFormat,
@@ -654,6 +654,8 @@ pub(crate) enum DecideFormat {
     Xml,
     /// The changes of the file as a patch for `git apply`.
     Diff,
+    /// The guest with its options as a spec, for `vmdisk apply --define --change options`.
+    Spec,
     /// For programs; `vmdisk print schema decide` describes it.
     Json,
 }

@@ -2,7 +2,7 @@
 
 mod dropped;
 mod resolve;
-mod spec;
+pub(crate) mod spec;
 mod unsupported;
 
 use std::collections::HashSet;

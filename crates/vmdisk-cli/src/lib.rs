@@ -42,6 +42,7 @@ mod io;
 mod lint;
 #[cfg_attr(not(feature = "lsp"), path = "no_lsp.rs")]
 mod lsp;
+mod next;
 mod output;
 mod pager;
 mod parsers;
@@ -129,13 +130,18 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Ex
     };
     let colors = Colors::choose(cli.color, io);
     watch::look_at_words(&arguments[1..]);
-    match dispatch(cli.command, io, colors) {
+    match dispatch(cli.command, &arguments, io, colors) {
         Ok(exit) => exit,
         Err(stop) => complain(&stop, io, colors.stderr),
     }
 }
 
-fn dispatch(command: Command, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
+fn dispatch(
+    command: Command,
+    arguments: &[OsString],
+    io: &mut Io<'_>,
+    colors: Colors,
+) -> Result<Exit, Stop> {
     match command {
         Command::Lint(args) => lint::command(*args.0, io, colors),
         Command::Generate(args) => generate::run(&args.0, io, colors),
@@ -144,8 +150,8 @@ fn dispatch(command: Command, io: &mut Io<'_>, colors: Colors) -> Result<Exit, S
             apply::run(*args.0, io, colors)
         }
         Command::Convert(args) => convert::run(&args.0, io, colors),
-        Command::Decide(args) => decide::run(&args.0, io, colors),
-        Command::Advise(args) => advise::run(&args.0, io, colors),
+        Command::Decide(args) => decide::run(&args.0, arguments, io, colors),
+        Command::Advise(args) => advise::run(&args.0, arguments, io, colors),
         Command::Trace(args) => trace::run(&args.0, io, colors),
         Command::Facts(args) => facts::run(&args.0, io, colors),
         Command::Capture(args) => capture::run(*args.0, io),

@@ -5,10 +5,12 @@ pub(crate) mod json;
 mod text;
 mod whole_disk;
 
+use std::ffi::OsString;
 use std::path::{Component, Path};
 
-use vmdisk::advise::{StorageIntent, advise};
+use vmdisk::advise::{StorageCandidate, StorageIntent, advise};
 use vmdisk::facts::FactsNeeded;
+use vmdisk::plan::{Spec, shell_word};
 
 use crate::args::{AdviseArgs, AdviseForm, Durability, GenerateForm, TextFormat};
 use crate::color::Colors;
@@ -19,11 +21,17 @@ use crate::generate::write;
 use crate::host::Host;
 use crate::input::absolute::absolute;
 use crate::io::Io;
+use crate::next::again;
 use crate::output::{deliver, deliver_exact};
 use crate::stop::Stop;
 
 /// Runs the command.
-pub(crate) fn run(args: &AdviseArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
+pub(crate) fn run(
+    args: &AdviseArgs,
+    arguments: &[OsString],
+    io: &mut Io<'_>,
+    colors: Colors,
+) -> Result<Exit, Stop> {
     let places: Vec<String> = args.places.iter().map(|it| whole_place(it)).collect();
     let mut host = Host::for_guest(&args.host, || wanted_facts(&places), io, colors)?;
     #[cfg(feature = "bench")]
@@ -39,7 +47,9 @@ pub(crate) fn run(args: &AdviseArgs, io: &mut Io<'_>, colors: Colors) -> Result<
             .help("pass --live or --facts FILE; `vmdisk facts DIRECTORY` collects them"));
     }
     let mut intent = StorageIntent::new(args.size);
-    intent.name.clone_from(&args.name);
+    if let Some(name) = &args.name {
+        intent.name.clone_from(name);
+    }
     intent.wants = args.wants.iter().copied().collect();
     intent.is_scratch = args.durability == Durability::Scratch;
     intent.load = args.workload;
@@ -56,10 +66,13 @@ pub(crate) fn run(args: &AdviseArgs, io: &mut Io<'_>, colors: Colors) -> Result<
         (None, _) if args.format == TextFormat::Json => json::write(&advice),
         (None, _) => {
             let width = io.stdout_width.filter(|_| args.output.is_none());
-            text::write(&advice, args, width)
+            let next = best.and_then(|_| next(args, &intent.name, arguments));
+            text::write(&advice, args, width) + &next.unwrap_or_default()
         }
         (Some(_), None) => text::left_out(&advice),
-        (Some(AdviseForm::Spec), Some(best)) => whole_disk::comment(best) + &best.spec.to_yaml(),
+        (Some(AdviseForm::Spec), Some(best)) => {
+            whole_disk::comment(best) + &whole_spec(best, args).to_yaml()
+        }
         (Some(AdviseForm::DiskXml), Some(best)) => {
             vmdisk::write::disks_xml(&best.plan.domain).map_err(write::unwritable)?
         }
@@ -99,6 +112,29 @@ pub(crate) fn run(args: &AdviseArgs, io: &mut Io<'_>, colors: Colors) -> Result<
         Some(_) => Exit::Clean,
         None => Exit::Findings,
     })
+}
+
+/// The spec of the disk, of a guest if the guest has a name.
+fn whole_spec(best: &StorageCandidate, args: &AdviseArgs) -> Spec {
+    let mut spec = best.spec.clone();
+    if args.name.is_some() {
+        let guest = spec.guest.get_or_insert_default();
+        guest.name.clone_from(&args.name);
+    }
+    spec
+}
+
+/// The commands that make the recommended disk, and its guest if that is known.
+fn next(args: &AdviseArgs, name: &str, arguments: &[OsString]) -> Option<String> {
+    let file = format!("{name}.yaml");
+    let more = ["--to", "spec", "--output", &file];
+    let spec = again(arguments, &["--output", "-o", "--format"], &more)?;
+    let is_guest = args.name.is_some() && args.os.is_some();
+    let define = if is_guest { " --define" } else { "" };
+    let file = shell_word(&file);
+    Some(format!(
+        "\nnext:\n  {spec}\n  vmdisk apply {file}{define}\n"
+    ))
 }
 
 /// A directory by its whole path: `.`, `./images` and `../images` do not name volume groups.

@@ -137,6 +137,12 @@ fn recommended(out: &mut String, best: &StorageCandidate, why: &str, wants: &[Wa
         let on = measured.conditions();
         let _ = writeln!(out, "  measured: {}, on {}", figures.join("; "), line(&on));
     }
+    for (measured, why) in &best.unused {
+        let figures: Vec<String> = measured.figures.iter().map(ToString::to_string).collect();
+        if !figures.is_empty() {
+            let _ = writeln!(out, "  not used: {}: {}", figures.join("; "), line(why));
+        }
+    }
     for finding in best.todo() {
         let todo = finding.help.as_ref().unwrap_or(&finding.title);
         let _ = writeln!(out, "  best after: {} ({})", line(todo), finding.rule.name);

@@ -76,7 +76,7 @@ pub(super) fn written_from(
 }
 
 /// The spec that asks for the disks of a guest; or, if it would lack one, why.
-pub(super) fn written(
+pub(crate) fn written(
     domain: &Domain,
     document: &Document,
     input: &Input,

@@ -1,12 +1,16 @@
 //! `vmdisk decide`.
 
+mod next;
 mod text;
+
+use std::ffi::OsString;
 
 use vmdisk::plan::{PlanError, set_options};
 use vmdisk::{Document, Source, breadcrumb, decide, report, write};
 
 use crate::args::{DecideArgs, DecideFormat};
 use crate::color::Colors;
+use crate::convert::spec;
 use crate::exit::Exit;
 use crate::generate::attach;
 use crate::generate::spec::one_liner;
@@ -21,7 +25,12 @@ use crate::stop::Stop;
 use crate::values::choose;
 
 /// Runs the command.
-pub(crate) fn run(args: &DecideArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
+pub(crate) fn run(
+    args: &DecideArgs,
+    arguments: &[OsString],
+    io: &mut Io<'_>,
+    colors: Colors,
+) -> Result<Exit, Stop> {
     let (input, document) = match (&args.file, &args.disk) {
         (Some(file), _) => one::read_document(file, &args.values, &args.storage, io)?,
         (None, Some(text)) => of_one_liner(text)?,
@@ -58,12 +67,26 @@ pub(crate) fn run(args: &DecideArgs, io: &mut Io<'_>, colors: Colors) -> Result<
         Ok(starts.swap_remove(same.unwrap_or_default()))
     };
     let decisions = decide(&document, is_wanted, &read_again, &options);
+    let of_libvirt = next::of_libvirt(args, &document, &decisions, arguments);
     let text = match args.format {
-        DecideFormat::Text => document.with_placeholders(text::write(&decisions)),
+        DecideFormat::Text => {
+            let text = document.with_placeholders(text::write(&decisions));
+            let next = next::in_the_file(args, &document, &decisions, arguments);
+            let next = next.into_iter().chain(of_libvirt.clone());
+            text + &next.collect::<Vec<_>>().concat()
+        }
         DecideFormat::Json => report::decide::to_json(&input.path(), &decisions),
         DecideFormat::Xml => {
             let disks = decisions.disks.iter();
             disks.filter_map(|disk| decisions.xml(disk)).collect()
+        }
+        DecideFormat::Spec => {
+            let after = &decisions.document;
+            let written = spec::written(after.domain(), after, &input, &options.target)?;
+            for warning in written.warnings {
+                io.say(&format!("{}\n", warning.render(colors.stderr)));
+            }
+            written.text
         }
         DecideFormat::Diff => {
             let (before, after) = (document.own_text(), decisions.document.own_text());
@@ -73,7 +96,7 @@ pub(crate) fn run(args: &DecideArgs, io: &mut Io<'_>, colors: Colors) -> Result<
     match args.format {
         DecideFormat::Text => deliver(io, args.output.as_deref(), &text)?,
         // The disk is a configuration; errors in JSON are masked where they are made.
-        DecideFormat::Json | DecideFormat::Xml | DecideFormat::Diff => {
+        DecideFormat::Json | DecideFormat::Xml | DecideFormat::Diff | DecideFormat::Spec => {
             deliver_exact(io, args.output.as_deref(), &text)?;
         }
     }
@@ -92,6 +115,9 @@ pub(crate) fn run(args: &DecideArgs, io: &mut Io<'_>, colors: Colors) -> Result<
             "{}\n",
             Message::warning(what).render(colors.stderr)
         ));
+    }
+    if let (DecideFormat::Diff, Some(next)) = (args.format, of_libvirt) {
+        io.say(&next);
     }
     if matches!(args.format, DecideFormat::Text | DecideFormat::Xml) {
         for message in needed(&document, &decisions.document) {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
 
+mod advise_next;
 mod allowances;
 mod ansible;
 mod apply;

@@ -320,7 +320,9 @@ fn measured_figures_are_printed_where_their_storage_is() {
             "--workload",
             "database",
         ];
-        succeeds(place.run(&[&common[..], words].concat())).stdout
+        let said = succeeds(place.run(&[&common[..], words].concat())).stdout;
+        let (advice, _) = said.split_once("\nnext:\n").unwrap();
+        advice.to_owned()
     };
     let from_facts = advise(&["--facts", "host.json"]);
     assert!(from_facts.contains("measured"), "{from_facts}");
@@ -329,6 +331,31 @@ fn measured_figures_are_printed_where_their_storage_is() {
         from_facts
     );
     assert!(!advise(&["--facts", "facts.json"]).contains("measured"));
+    // What does not count says why.
+    let other = place.read("host.json");
+    let (form, io) = (r#""form": "#, r#""io": "#);
+    assert!(other.contains(form) && other.contains(io), "{other}");
+    let renamed = |key: &str, value: &str| {
+        let lines = other.lines().map(|line| match line.split_once(key) {
+            Some((before, _)) => format!("{before}{key}\"{value}\","),
+            None => line.to_owned(),
+        });
+        place.write(
+            "other.json",
+            lines.collect::<Vec<_>>().join("\n").as_bytes(),
+        );
+        advise(&["--facts", "other.json"])
+    };
+    for (key, value, why) in [
+        (io, "a", "measured with io a; the candidate has io "),
+        (form, "vhdx", "measured with vhdx; the candidate has raw"),
+    ] {
+        let text = renamed(key, value);
+        assert!(!text.contains("  measured: "), "{text}");
+        let lines = text.lines().filter(|it| it.starts_with("  not used: "));
+        assert!(lines.clone().count() > 1, "{text}");
+        assert!(lines.clone().any(|line| line.contains(why)), "{text}");
+    }
     // A figure of another load is one, too.
     for load in ["database", "sequential", "mixed", "boot"] {
         let words = ["--facts", "host.json", "--workload", load];

@@ -207,6 +207,58 @@ fn findings_before_the_script_are_those_after_it_on_each_file_system() {
     );
 }
 
+/// The options of a disk that rest on its storage, as its driver has them.
+fn decided(xml: &str) -> Vec<&str> {
+    let (_, driver) = xml
+        .split_once("<driver ")
+        .unwrap_or_else(|| panic!("{xml}"));
+    let (driver, _) = driver.split_once("/>").unwrap();
+    let names = ["cache=", "io=", "discard="];
+    let words = driver.split(' ');
+    words
+        .filter(|word| names.iter().any(|name| word.starts_with(name)))
+        .collect()
+}
+
+fn decide_agrees_on(_: usize, point: &Path, _: &Path) {
+    for format in ["raw", "qcow2"] {
+        for preallocation in ["off", "metadata", "falloc", "full"] {
+            if (format, preallocation) == ("raw", "metadata") {
+                continue;
+            }
+            let place = Place::with(&[]);
+            let image = point.join(format!("{format}-{preallocation}"));
+            let image = image.display();
+            let disk = format!("{format}:{image},size=16M,preallocation={preallocation}");
+            let generate = |to: &str| {
+                let run = place.run(&["generate", "--live", "--disk", &disk, "--to", to]);
+                assert_eq!(run.code, 0, "{run:?}");
+                run.stdout
+            };
+            let new = generate("disk-xml");
+            place.write("script", generate("script").as_bytes());
+            let made = Command::new("sh").arg(place.path("script")).output();
+            let made = made.unwrap();
+            assert!(made.status.success(), "{disk}: {made:?}");
+            let there = format!(
+                "<disk type='file' device='disk'>\n  <driver name='qemu' type='{format}'/>\n  \
+                 <source file='{image}'/>\n  <target dev='vda' bus='virtio'/>\n</disk>\n"
+            );
+            place.write("there.xml", there.as_bytes());
+            let again = place.run(&["decide", "there.xml", "--live", "--format", "xml"]);
+            assert_eq!(decided(&new).len(), 3, "{new}");
+            assert_eq!(decided(&again.stdout), decided(&new), "{disk}: {again:?}");
+        }
+    }
+}
+
+#[test]
+fn decide_says_of_an_image_what_generate_said_before_it_was_made() {
+    if needed(installed("qemu-img")).is_some() {
+        on_each_file_system(decide_agrees_on);
+    }
+}
+
 /// The flushes that reached a device.
 fn flushes(device: &Path) -> u64 {
     let name = device.file_name().unwrap().to_str().unwrap();
