@@ -1,6 +1,6 @@
 //! How requests reach the host's kernel.
 
-use vmdisk_facts::File;
+use vmdisk_facts::{Fact, File};
 use vmdisk_model::{
     AioMode, BackendSource, Creation, DiskField, Format, Image, Preallocation, Protocol,
     Qcow2Preallocation,
@@ -118,18 +118,29 @@ pub(crate) fn is_allocated(planner: &Planner<'_>, image: &Image) -> bool {
         Some(Creation::LogicalVolume { .. }) => true,
         Some(Creation::ThinVolume(_) | Creation::Other { .. }) => false,
         None => {
-            // The sizes are conclusive only for a raw file, whatever the disk calls it.
-            let file = image
-                .host_path()
-                .and_then(|path| planner.host.index.file(path));
-            let is_raw = |file: &File| match file.image.as_ref().known() {
-                Some(header) => header.virtual_size.as_ref().known() == file.size.as_ref().known(),
-                None => true,
-            };
-            let file = file.filter(|file| is_raw(file));
-            let allocation = file.and_then(|file| file.allocation().known());
-            let is_full = allocation.is_some_and(|it| !it.is_sparse());
-            image.format == Some(Format::Raw) && is_full
+            let path = image.host_path();
+            let file = path.and_then(|path| planner.host.index.file(path));
+            file.is_some_and(|file| has_all_blocks(file, image.format))
         }
     }
+}
+
+/// True if a file that exists has a block for each block of the disk.
+fn has_all_blocks(file: &File, format: Option<Format>) -> bool {
+    let allocation = file.allocation().known();
+    let header = file.image.as_ref().known();
+    let is_told = match format {
+        // The sizes are conclusive only for a raw file, whatever the disk calls it.
+        Some(Format::Raw) => {
+            header.is_none_or(|it| it.virtual_size.as_ref().known() == file.size.as_ref().known())
+        }
+        // What is allocated for a snapshot, or beside a backing image, is not free for the disk.
+        Some(Format::Qcow2) => header.is_some_and(|it| {
+            it.format.as_str().is(&"qcow2")
+                && it.snapshots.is(&0)
+                && matches!(it.backing, Fact::Absent)
+        }),
+        _ => false,
+    };
+    is_told && allocation.is_some_and(|it| !it.is_sparse())
 }
