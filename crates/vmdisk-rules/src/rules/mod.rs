@@ -160,6 +160,7 @@ mod vhost_user_option_refused;
 mod vhost_user_without_reconnect;
 mod vhost_vdpa_needs_direct;
 mod web_source_writable;
+mod windows_discard_granularity;
 mod zfs_dio_verify;
 mod zfs_record_large;
 mod zfs_sync_disabled;
@@ -335,6 +336,7 @@ pub static RULES: &[&Rule] = &[
     &vhost_user_without_reconnect::RULE,
     &vhost_vdpa_needs_direct::RULE,
     &web_source_writable::RULE,
+    &windows_discard_granularity::RULE,
     &zfs_dio_verify::RULE,
     &zfs_record_large::RULE,
     &zfs_sync_disabled::RULE,
