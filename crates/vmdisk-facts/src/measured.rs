@@ -190,15 +190,19 @@ impl MeasuredStorage {
             ("cache ", word(&self.cache), cache),
             ("io ", word(&self.io), io),
         ];
-        let differ = |it: &&(_, Option<&str>, Option<&str>)| matches!((it.1, it.2), (Some(own), Some(asked)) if own != asked);
-        let list = |of: fn(&(&str, Option<&str>, Option<&str>)) -> String| {
-            let words = settings.iter().filter(differ).map(of);
-            words.collect::<Vec<_>>().join(", ")
-        };
-        let measured = list(|(name, own, _)| format!("{name}{}", own.unwrap_or_default()));
-        let asked = list(|(name, _, asked)| format!("{name}{}", asked.unwrap_or_default()));
-        (!measured.is_empty())
-            .then(|| format!("measured with {measured}; the candidate has {asked}"))
+        let (mut measured, mut asked) = (Vec::new(), Vec::new());
+        for (name, own, other) in settings {
+            if let (Some(own), Some(other)) = (own, other)
+                && own != other
+            {
+                measured.push(format!("{name}{own}"));
+                asked.push(format!("{name}{other}"));
+            }
+        }
+        (!measured.is_empty()).then(|| {
+            let (measured, asked) = (measured.join(", "), asked.join(", "));
+            format!("measured with {measured}; the candidate has {asked}")
+        })
     }
 
     /// True unless it was measured with another format, cache mode or I/O interface.

@@ -267,8 +267,7 @@ pub fn write_domain(domain: &Domain, kept: &Unmodeled) -> Result<String, Unwrita
         scsi_host_devices: _, // kept among the devices
         boots_from_others: _,
     } = domain;
-    let mut writer = Writer::new();
-    let guest = &kept.guest;
+    let (mut writer, guest) = (Writer::new(), &kept.guest);
     if *scope == Scope::DisksOnly {
         write_devices(&mut writer, domain, kept);
         return writer.finish();

@@ -47,7 +47,7 @@ fn clusters<'g>(guest: &'g Domain, facts: &Facts) -> BTreeMap<&'g str, Bytes> {
             .value()
             .filter(|_| image.format == Some(Format::Qcow2))?;
         let told = disk.frontend.discard_granularity.unwrap_or_default();
-        (u64::from(told) < u64::from(*size)).then_some((disk.name(), Bytes((*size).into())))
+        (u64::from(told) < *size).then_some((disk.name(), Bytes(*size)))
     };
     guest.disks.iter().filter_map(cluster).collect()
 }

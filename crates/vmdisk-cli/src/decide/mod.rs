@@ -6,7 +6,7 @@ mod text;
 use std::ffi::OsString;
 
 use vmdisk::plan::{PlanError, set_options};
-use vmdisk::{Document, Source, breadcrumb, decide, report, write};
+use vmdisk::{Decisions, Document, Source, Target, breadcrumb, decide, report, write};
 
 use crate::args::{DecideArgs, DecideFormat};
 use crate::color::Colors;
@@ -31,22 +31,7 @@ pub(crate) fn run(
     io: &mut Io<'_>,
     colors: Colors,
 ) -> Result<Exit, Stop> {
-    let (input, document) = match (&args.file, &args.disk) {
-        (Some(file), _) => one::read_document(file, &args.values, &args.storage, io)?,
-        (None, Some(text)) => of_one_liner(text)?,
-        (None, None) => unreachable!("one of them is required"),
-    };
-    let mut assumed = Vec::new();
-    let document = choose(document, args.start.as_deref(), &mut assumed)?;
-    for message in assumed {
-        io.say(&format!("{}\n", message.render(colors.stderr)));
-    }
-    if let Source::Spec(_) = document.source {
-        return Err(
-            Stop::new("the options that a spec leaves open are chosen when it is planned")
-                .help("`vmdisk generate --explain` shows the reason for each"),
-        );
-    }
+    let (input, document) = read(args, io, colors)?;
     let host = Host::for_guest(&args.host, || document.facts_needed(), io, colors)?;
     let options = host.options(&args.host);
     let is_wanted: Box<dyn Fn(usize) -> bool> = match &args.name {
@@ -80,14 +65,7 @@ pub(crate) fn run(
             let disks = decisions.disks.iter();
             disks.filter_map(|disk| decisions.xml(disk)).collect()
         }
-        DecideFormat::Spec => {
-            let after = &decisions.document;
-            let written = spec::written(after.domain(), after, &input, &options.target)?;
-            for warning in written.warnings {
-                io.say(&format!("{}\n", warning.render(colors.stderr)));
-            }
-            written.text
-        }
+        DecideFormat::Spec => as_spec(&decisions, &input, &options.target, io, colors)?,
         DecideFormat::Diff => {
             let (before, after) = (document.own_text(), decisions.document.own_text());
             diff::unified(&input.file, before, after)
@@ -129,6 +107,43 @@ pub(crate) fn run(
         true => Exit::Clean,
         false => Exit::CouldNot,
     })
+}
+
+/// The guest whose disks are decided.
+fn read(args: &DecideArgs, io: &mut Io<'_>, colors: Colors) -> Result<(Input, Document), Stop> {
+    let (input, document) = match (&args.file, &args.disk) {
+        (Some(file), _) => one::read_document(file, &args.values, &args.storage, io)?,
+        (None, Some(text)) => of_one_liner(text)?,
+        (None, None) => unreachable!("one of them is required"),
+    };
+    let mut assumed = Vec::new();
+    let document = choose(document, args.start.as_deref(), &mut assumed)?;
+    for message in assumed {
+        io.say(&format!("{}\n", message.render(colors.stderr)));
+    }
+    if let Source::Spec(_) = document.source {
+        return Err(
+            Stop::new("the options that a spec leaves open are chosen when it is planned")
+                .help("`vmdisk generate --explain` shows the reason for each"),
+        );
+    }
+    Ok((input, document))
+}
+
+/// The guest with the chosen options, as a spec; what it does not carry is said.
+fn as_spec(
+    decisions: &Decisions,
+    input: &Input,
+    target: &Target,
+    io: &mut Io<'_>,
+    colors: Colors,
+) -> Result<String, Stop> {
+    let after = &decisions.document;
+    let written = spec::written(after.domain(), after, input, target)?;
+    for warning in written.warnings {
+        io.say(&format!("{}\n", warning.render(colors.stderr)));
+    }
+    Ok(written.text)
 }
 
 /// What the domain must have for the chosen options, beside its disks.

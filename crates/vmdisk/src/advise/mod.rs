@@ -130,7 +130,7 @@ fn candidate(
     for it in index.into_iter().flat_map(|it| &it.facts().measured) {
         let is_here = here.iter().any(|here| std::ptr::eq(*here, it));
         let why = match is_here {
-            true => it.unlike(&form.word(), cache, io),
+            true => it.unlike(form.word(), cache, io),
             false => Some("measured on other storage".to_owned()),
         };
         match why {
