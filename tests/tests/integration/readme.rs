@@ -96,6 +96,37 @@ fn the_commands_of_the_readme_print_what_it_shows() {
 }
 
 #[test]
+fn a_fresh_clone_has_a_command_that_shows_a_finding_and_one_that_runs_the_tests() {
+    let read = |path| std::fs::read_to_string(repository().join(path)).unwrap();
+    let page = read("README.md");
+    let shows = commands(&page)
+        .into_iter()
+        .find(|(command, _)| command.starts_with("cargo run "));
+    let (command, output) = shows.expect("the README runs the clone");
+    assert!(
+        command.starts_with(AS_WRITTEN[0]) && output.starts_with("error["),
+        "{command}: {output}"
+    );
+    // `cargo run` has one program to run, and the tests are those of all packages.
+    assert!(read("Cargo.toml").contains("default-members = [\"crates/vmdisk-cli\"]"));
+    assert_eq!(
+        read("crates/vmdisk-cli/Cargo.toml")
+            .matches("[[bin]]")
+            .count(),
+        1
+    );
+    assert!(page.contains("cargo test --workspace"));
+}
+
+#[test]
+fn lint_in_the_clone_checks_its_examples_and_ends_with_their_findings() {
+    let run = run_in(repository(), crate::VMDISK, &["lint", "--statistics"], "");
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(run.stdout.contains("cache-unsafe"), "{}", run.stdout);
+    assert!(!run.stderr.contains("could not be read"), "{}", run.stderr);
+}
+
+#[test]
 fn the_readme_gives_the_recorded_size_of_the_binary() {
     let read = |path| std::fs::read_to_string(repository().join(path)).unwrap();
     let record = read("xtask/costs.txt");

@@ -123,8 +123,9 @@ fn keep_links_below(directory: &Path, mut links: Vec<PathBuf>, found: &mut Found
                     found.files.push(link);
                 }
             }
-            // The target has no path, as that of /dev/stdin, or is not there.
-            Err(error) => found.trouble.push((link, plain(&error))),
+            // The target has no path, as that of /dev/stdin, or is not there. Only a name promises a guest.
+            Err(error) if names_guest(&link) => found.trouble.push((link, plain(&error))),
+            Err(_) => {}
         }
     }
 }
@@ -142,9 +143,13 @@ pub(crate) fn names_qemu(text: &str) -> bool {
 
 fn has_wanted_name(name: &OsStr) -> bool {
     let path = Path::new(name);
-    let is_named = NAMES.iter().any(|known| name == *known);
-    let has_no_end = path.extension().is_none();
-    is_named || has_no_end || has_known_end(path, &[&EXTENSIONS, &SCRIPTS, &UNREAD])
+    path.extension().is_none() || names_guest(path) || is_of_other_program(path)
+}
+
+/// True for a name of [`EXTENSIONS`], [`SCRIPTS`] or [`NAMES`].
+fn names_guest(path: &Path) -> bool {
+    let is_named = NAMES.iter().any(|known| path.ends_with(known));
+    is_named || has_known_end(path, &[&EXTENSIONS, &SCRIPTS])
 }
 
 fn has_known_end(path: &Path, lists: &[&[&str]]) -> bool {
@@ -283,7 +288,9 @@ mod tests {
         fs::write(root.join("outside.xml"), "<domain/>").unwrap();
         symlink("../web1.xml", root.join("qemu/autostart/web1.xml")).unwrap();
         symlink("../outside.xml", root.join("qemu/outside.xml")).unwrap();
-        symlink("nowhere", root.join("qemu/dangling.xml")).unwrap();
+        for dangling in ["dangling.xml", "Makefile", "md0", "deploy.py"] {
+            symlink("nowhere", root.join("qemu").join(dangling)).unwrap();
+        }
         symlink("/dev/stdin", root.join("qemu/terminal.xml")).unwrap();
         symlink("/dev/null", root.join("qemu/device.xml")).unwrap();
         fs::write(root.join("qemu/.hidden"), "<domain/>").unwrap();
@@ -301,7 +308,14 @@ mod tests {
             .iter()
             .map(|path| path.strip_prefix(root.join("qemu")).unwrap())
             .collect();
-        assert_eq!(found.trouble[0].0, root.join("qemu/dangling.xml"));
+        let trouble: Vec<&Path> = found.trouble.iter().map(|(path, _)| &**path).collect();
+        let promised = ["Makefile", "dangling.xml"].map(|name| root.join("qemu").join(name));
+        assert_eq!(trouble[..2], promised);
+        assert!(
+            trouble
+                .iter()
+                .all(|path| path.extension().is_some() || path.ends_with("Makefile"))
+        );
         let expected = ["inside.xml", "web1.xml"].map(Path::new);
         assert_eq!(names, expected);
     }
