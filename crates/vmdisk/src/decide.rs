@@ -34,15 +34,17 @@ pub struct DiskDecision {
 
 impl Decisions {
     /// The name of a disk; empty if it is one of other decisions.
-    pub fn name(&self, disk: &DiskDecision) -> &str {
+    pub fn name(&self, disk: &DiskDecision) -> String {
         let disks = &self.document.domain().disks;
-        disks.get(disk.disk.index).map_or("", |disk| disk.name())
+        let name = disks.get(disk.disk.index).map_or("", |disk| disk.name());
+        self.document.with_placeholders(name.to_owned())
     }
 
     /// A disk with its options, as libvirt's XML; `None` if nothing is decided, or a name is none that XML can carry.
     pub fn xml(&self, disk: &DiskDecision) -> Option<String> {
         let decided = disk.options.as_ref().ok()?;
-        write::disk_xml_in(&self.document, disk.disk.index, &decided.disk).ok()
+        let xml = write::disk_xml_in(&self.document, disk.disk.index, &decided.disk).ok()?;
+        Some(self.document.with_placeholders(xml))
     }
 }
 
@@ -89,11 +91,8 @@ pub fn decide(
     };
     let changes: Vec<Change> = changes.filter(is_new).cloned().collect();
     let disk = |(index, options): (&usize, _)| DiskDecision {
-        disk: DiskIdentity {
-            index: *index,
-            target: guest.disks[*index].frontend.target.clone(),
-        },
-        options,
+        disk: document.disk_identity(*index),
+        options: as_written(options, document),
         findings: Vec::new(),
     };
     let mut disks: Vec<DiskDecision> = wanted.iter().zip(decided).map(disk).collect();
@@ -116,4 +115,33 @@ pub fn decide(
         document: after,
         not_written: not_written.iter().map(Change::at).collect(),
     }
+}
+
+/// Options whose texts have the placeholders of a template as they are written. A mistake that quotes one is unknown before
+/// the template is filled in.
+fn as_written(
+    mut options: Result<Decided, PlanErrors>,
+    document: &Document,
+) -> Result<Decided, PlanErrors> {
+    let Some(quoted) = document.quoted_placeholders() else {
+        return options;
+    };
+    match &mut options {
+        Ok(decided) => {
+            for choice in &mut decided.choices {
+                quoted.restore(&mut choice.value);
+                quoted.restore(&mut choice.reason);
+            }
+        }
+        Err(errors) => {
+            for error in errors.iter_mut() {
+                if let Some(name) = quoted.any(&error.message) {
+                    error.message =
+                        format!("the value of `{name}` is unknown, because a template fills it in");
+                    error.help = Some("decide the options of the rendered text".to_owned());
+                }
+            }
+        }
+    }
+    options
 }

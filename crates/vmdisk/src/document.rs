@@ -16,8 +16,9 @@ use vmdisk_source::{
 };
 
 use crate::paths::resolve_paths_of;
+use crate::placeholders::{self, QuotedPlaceholders};
 use crate::rules::{Missing, NotChecked, Text};
-use crate::{Host, ReadFailure, ReadFailureKind, TextPlace, placeholders};
+use crate::{DiskIdentity, Host, ReadFailure, ReadFailureKind, TextPlace};
 
 /// A text that was read: the model, and where each part of it is written.
 #[derive(Clone, Debug)]
@@ -398,14 +399,23 @@ fn read_bytes_with(
 impl Document {
     /// A text about the guest, with the placeholders of its template as they are written.
     pub fn with_placeholders(&self, mut text: String) -> String {
-        let template = self.template.as_deref();
-        let disks = &self.domain().disks;
-        if let Some(quoted) =
-            template.and_then(|it| placeholders::QuotedPlaceholders::of(it, disks))
-        {
+        if let Some(quoted) = self.quoted_placeholders() {
             quoted.restore(&mut text);
         }
         text
+    }
+
+    /// The placeholders that messages quote; `None` if they can quote none.
+    pub(crate) fn quoted_placeholders(&self) -> Option<QuotedPlaceholders<'_>> {
+        QuotedPlaceholders::of(self.template()?, &self.domain().disks)
+    }
+
+    /// A disk by its number and the name of its target, as the text has it.
+    pub(crate) fn disk_identity(&self, index: usize) -> DiskIdentity {
+        let disk = self.domain().disks.get(index);
+        let target = disk.and_then(|disk| disk.frontend.target.clone());
+        let target = target.map(|target| self.with_placeholders(target));
+        DiskIdentity { index, target }
     }
 
     pub(crate) fn new(text: impl Into<Arc<str>>, source: Source) -> Self {
@@ -641,13 +651,14 @@ impl Document {
 
     /// A field in words: `disk vda › driver/@cache`, or without elements `disk vda › cache`.
     pub fn breadcrumb(&self, at: FieldPath) -> String {
-        let mut crumb = breadcrumb(self.domain(), at);
+        let words = |at| self.with_placeholders(breadcrumb(self.domain(), at));
+        let mut crumb = words(at);
         if let Source::Spec(_) = &self.source
             && let FieldPath::Disk(index, field) = at
             && let Some(key) = disk(field).spec
         {
             let whole = FieldPath::Disk(index, DiskField::Disk);
-            return format!("{} › {key}", breadcrumb(self.domain(), whole));
+            return format!("{} › {key}", words(whole));
         }
         if let Source::QemuCommandLine(_) | Source::Spec(_) = &self.source
             && let Some(attribute) = crumb.rfind('@')

@@ -88,6 +88,12 @@ impl<'t> QuotedPlaceholders<'t> {
         Some(self.names[found.pattern()])
     }
 
+    /// The first placeholder in a text.
+    pub(crate) fn any(&self, text: &str) -> Option<&'t str> {
+        let found = self.texts.find(text)?;
+        Some(self.names[found.pattern()])
+    }
+
     /// Writes placeholders as the template does, where a message quotes them as its reader has them.
     pub(crate) fn restore(&self, message: &mut String) {
         if self.texts.is_match(message.as_str()) {

@@ -310,6 +310,9 @@ impl Tryout<'_> {
         if let Some(quoted) = &quoted {
             let texts = report.diagnostics.iter_mut().flat_map(Diagnostic::texts);
             texts.for_each(|text| quoted.restore(text));
+            for missed in &mut report.not_checked {
+                quoted.restore(&mut missed.missing.what);
+            }
         }
         report.not_checked.extend(missed.into_entries());
         report

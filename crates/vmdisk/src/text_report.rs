@@ -307,9 +307,7 @@ fn refusal(
 /// The disk that a field belongs to.
 fn disk_at(document: &Document, at: FieldPath) -> Option<DiskIdentity> {
     let index = at.disk()?;
-    let disk = document.domain().disks.get(index);
-    let target = disk.and_then(|disk| disk.frontend.target.clone());
-    Some(DiskIdentity { index, target })
+    (index < document.domain().disks.len()).then(|| document.disk_identity(index))
 }
 
 /// The programs whose version neither the target nor a host names.

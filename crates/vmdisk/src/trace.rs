@@ -8,6 +8,7 @@ pub use vmdisk_trace::{
 use vmdisk_facts::{HostIndex, Target};
 
 use crate::diagnostic::mask;
+use crate::placeholders::QuotedPlaceholders;
 use crate::rules::Context;
 use crate::text_report::context_of;
 use crate::{Diagnostic, DiskIdentity, Document, Host, LintOptions, lint};
@@ -106,14 +107,15 @@ fn trace_on<'d>(
     findings: impl Iterator<Item = &'d Diagnostic>,
 ) -> GuestTrace {
     let domain = document.domain();
+    let quoted = document.quoted_placeholders();
     let mut disks: Vec<DiskTrace> = document.with_speller(|speller| {
         let paths = (0..domain.disks.len()).map(|index| {
             Some(DiskTrace {
-                disk: DiskIdentity {
-                    index,
-                    target: domain.disks[index].frontend.target.clone(),
-                },
-                path: without_secrets(vmdisk_trace::trace(context, index, speller)?),
+                disk: document.disk_identity(index),
+                path: readable(
+                    vmdisk_trace::trace(context, index, speller)?,
+                    quoted.as_ref(),
+                ),
                 findings: Vec::new(),
             })
         });
@@ -142,35 +144,41 @@ fn trace_on<'d>(
     GuestTrace { disks, others }
 }
 
-/// A path whose texts show no secrets of the sources that they name.
-fn without_secrets(mut path: IoPath) -> IoPath {
-    for step in &mut path.steps {
-        mask(&mut step.name);
-        for property in &mut step.properties {
-            mask(&mut property.value);
-            mask_basis(&mut property.basis);
+/// A path whose texts show no secrets of the sources that they name, and placeholders as they are written.
+fn readable(mut path: IoPath, quoted: Option<&QuotedPlaceholders<'_>>) -> IoPath {
+    let readable = |text: &mut String| {
+        mask(text);
+        if let Some(quoted) = quoted {
+            quoted.restore(text);
         }
-        for effect in &mut step.effects {
-            mask_statement(&mut effect.statement);
+    };
+    for step in &mut path.steps {
+        readable(&mut step.name);
+        for property in &mut step.properties {
+            readable(&mut property.value);
+            texts_of(&mut property.basis).for_each(readable);
         }
     }
-    path.loss.statements.iter_mut().for_each(mask_statement);
+    let effects = path.steps.iter_mut().flat_map(|step| &mut step.effects);
+    let statements = effects.map(|effect| &mut effect.statement);
+    for Statement { text, basis } in statements.chain(&mut path.loss.statements) {
+        std::iter::once(text)
+            .chain(texts_of(basis))
+            .for_each(readable);
+    }
     path
 }
 
-fn mask_statement(statement: &mut Statement) {
-    mask(&mut statement.text);
-    mask_basis(&mut statement.basis);
-}
-
-fn mask_basis(basis: &mut StatementBasis) {
-    match basis {
+/// The texts of a basis that quote a source.
+fn texts_of(basis: &mut StatementBasis) -> impl Iterator<Item = &mut String> {
+    let texts: Vec<&mut String> = match basis {
         StatementBasis::Configuration { setting: text } | StatementBasis::Fact { fact: text } => {
-            mask(text);
+            vec![text]
         }
         StatementBasis::Missing { what, why, command } => {
-            [what, why].into_iter().chain(command).for_each(mask);
+            [what, why].into_iter().chain(command).collect()
         }
-        StatementBasis::Source { .. } | StatementBasis::Step { .. } => {}
-    }
+        StatementBasis::Source { .. } | StatementBasis::Step { .. } => Vec::new(),
+    };
+    texts.into_iter()
 }

@@ -6,7 +6,7 @@ mod text;
 use std::ffi::OsString;
 
 use vmdisk::plan::{PlanError, set_options};
-use vmdisk::{Decisions, Document, Source, Target, breadcrumb, decide, report, write};
+use vmdisk::{Document, Source, decide, report, write};
 
 use crate::args::{DecideArgs, DecideFormat};
 use crate::color::Colors;
@@ -55,7 +55,7 @@ pub(crate) fn run(
     let of_libvirt = next::of_libvirt(args, &document, &decisions, arguments);
     let text = match args.format {
         DecideFormat::Text => {
-            let text = document.with_placeholders(text::write(&decisions));
+            let text = text::write(&decisions, io.width(args.output.as_deref()));
             let next = next::in_the_file(args, &document, &decisions, arguments);
             let next = next.into_iter().chain(of_libvirt.clone());
             text + &next.collect::<Vec<_>>().concat()
@@ -82,7 +82,7 @@ pub(crate) fn run(
     let names: Vec<String> = decisions
         .not_written
         .iter()
-        .map(|at| breadcrumb(document.domain(), *at))
+        .map(|at| document.breadcrumb(*at))
         .collect();
     if args.format == DecideFormat::Diff && !names.is_empty() {
         let what = format!(

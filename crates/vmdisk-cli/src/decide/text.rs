@@ -6,22 +6,25 @@ use vmdisk::Decisions;
 
 use crate::generate::explain;
 use crate::sanitize::{line, lines};
+use vmdisk_source::table::fitted;
 
 /// The decisions as text; the disks are XML.
-pub(super) fn write(decisions: &Decisions) -> String {
+pub(super) fn write(decisions: &Decisions, width: Option<usize>) -> String {
     let mut out = String::new();
     for disk in &decisions.disks {
-        let name = line(decisions.name(disk));
+        let mut said = String::new();
+        let name = decisions.name(disk);
+        let name = line(&name);
         match &disk.options {
             Ok(decided) => {
                 for choice in &decided.choices {
-                    out.push_str(&explain::line_of(&name, choice));
+                    said.push_str(&explain::line_of(&name, choice));
                 }
             }
             Err(errors) => {
                 for error in errors {
                     let _ = writeln!(
-                        out,
+                        said,
                         "{name}: nothing is decided: {}",
                         line(&error.to_string())
                     );
@@ -30,8 +33,9 @@ pub(super) fn write(decisions: &Decisions) -> String {
         }
         for finding in &disk.findings {
             let (severity, title) = (finding.severity.as_str(), line(&finding.title));
-            let _ = writeln!(out, "{name}: {severity}[{}]: {title}", finding.rule.name);
+            let _ = writeln!(said, "{name}: {severity}[{}]: {title}", finding.rule.name);
         }
+        out.push_str(&fitted(&said, width));
         if let Some(xml) = decisions.xml(disk) {
             let _ = write!(out, "\n{}", lines(&xml));
         }

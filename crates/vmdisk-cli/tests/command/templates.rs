@@ -68,3 +68,89 @@ fn templates_below_a_directory_are_found_by_the_name_without_their_end() {
     );
     assert!(others.iter().all(|it| !run.stdout.contains(it)), "{run:?}");
 }
+
+/// A guest whose placeholders are of each kind and place, and what its readers see instead of some of them.
+const KINDS: &[(&str, &str)] = &[
+    ("<%= @one[\"abcdef\"] %>", "<%= @two['x'] %>"),
+    ("<?= $one[\"abc\"] ?>", "<?= $two ?>"),
+    ("{{ one[\"abcdef\"] }}", "{{ two | default('x') }}"),
+    ("{{{one}}}", "{{#two}}x{{/two}}"),
+    ("{{ .Values.one | quote }}", "{{ index .Two \"x\" }}"),
+    ("${one[\"abcdef\"]}", "${two}"),
+    ("@ONE@", "@TWO@"),
+    ("%(one)s", "%(two)s"),
+    ("[[ .One ]]", "[[ .Two ]]"),
+];
+
+#[test]
+fn every_output_shows_placeholders_as_they_were_written() {
+    const OUTPUTS: &[&[&str]] = &[
+        &["lint", "-v"],
+        &["lint", "--format", "concise", "-v"],
+        &["lint", "--format", "json"],
+        &["lint", "--format", "sarif"],
+        &["lint", "--format", "github"],
+        &["lint", "--format", "gitlab"],
+        &["lint", "--format", "junit"],
+        &["lint", "--format", "html"],
+        &["lint", "--format", "prometheus"],
+        &["lint", "--diff"],
+        &["trace"],
+        &["trace", "--format", "json"],
+        &["trace", "--format", "svg"],
+        &["decide"],
+        &["decide", "--format", "json"],
+        &["decide", "--format", "xml"],
+        &["decide", "--format", "diff"],
+        &["convert", "--to", "spec"],
+    ];
+    let mut shown = 0;
+    for (one, two) in KINDS {
+        let text = format!(
+            "<domain type='kvm'>\n<name>{two}</name>\n<memory>1048576</memory>\n<devices>\n\
+             <disk type='file'>\n<driver name='qemu' type='qcow2' cache='unsafe'/>\n\
+             <source file='{one}/a.img'/>\n<target dev='vda' bus='virtio'/>\n</disk>\n\
+             <disk type='file'>\n<driver name='qemu' type='raw' cache='unsafe' io='native'/>\n\
+             <source file='/srv/{two}.img'/>\n<target dev='vd{two}' bus='virtio'/>\n</disk>\n\
+             </devices>\n</domain>\n"
+        );
+        let template =
+            vmdisk::source::template::Template::of(&text, vmdisk::source::template::Syntax::Xml);
+        let template = template.unwrap_or_else(|| panic!("{one} is no placeholder"));
+        let changed = template
+            .placeholders
+            .iter()
+            .map(|it| (template.read_as(it), it.name.as_str()));
+        let changed: Vec<(&str, &str)> = changed
+            .filter(|(read, name)| read != name && read.len() > 4 && !read.trim().is_empty())
+            .collect();
+        let place = Place::with(&[("vm.xml", &text)]);
+        for output in OUTPUTS {
+            let run = place.run(&[output, &["vm.xml"][..]].concat());
+            let all = format!("{}{}", run.stdout, run.stderr);
+            assert!(!all.contains("panicked"), "{output:?}: {all}");
+            for (read, name) in &changed {
+                let escapes = [
+                    read.to_string(),
+                    read.replace('\'', "&#39;"),
+                    read.replace('\'', "&apos;"),
+                    read.replace('\\', "\\\\"),
+                ];
+                for read in escapes {
+                    assert!(
+                        !all.contains(&read),
+                        "{output:?} shows {read} for {name}:\n{all}"
+                    );
+                }
+                shown += usize::from(all.contains(name));
+            }
+            if output[0] == "decide" {
+                assert!(
+                    !all.contains("is not an absolute path"),
+                    "{output:?} {one}: {all}"
+                );
+            }
+        }
+    }
+    assert!(shown > 20, "{shown}");
+}

@@ -97,7 +97,7 @@ pub fn to_json(file: &str, decisions: &Decisions) -> String {
 }
 
 fn disk<'a>(decisions: &'a Decisions, decision: &'a DiskDecision) -> Disk<'a> {
-    let name = || Some(decisions.name(decision).to_owned());
+    let name = || Some(decisions.name(decision));
     let choices = decision.options.iter().flat_map(|decided| &decided.choices);
     let errors = decision.options.as_ref().err().into_iter().flatten();
     let findings = decision.findings.iter();

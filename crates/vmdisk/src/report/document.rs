@@ -170,6 +170,7 @@ impl DocumentReport {
             placeholders,
         } = report;
         let domain = document.domain().name.clone();
+        let domain = domain.map(|name| document.with_placeholders(name));
         let words = document.starts().flat_map(Document::unknown_words);
         let words: BTreeSet<&str> = words.map(|word| word.name.as_str()).collect();
         let unknown_words: Vec<String> = words.into_iter().map(str::to_owned).collect();
@@ -351,8 +352,9 @@ fn unchecked(document: &Document, not_checked: &[NotChecked]) -> UncheckedPlaces
         let field = fields.entry(*at);
         field.or_insert_with(|| document.breadcrumb(*at));
     }
-    let disks = &document.domain().disks;
-    let target = |index: usize| disks.get(index)?.frontend.target.as_deref();
+    let disks = 0..document.domain().disks.len();
+    let disks: Vec<_> = disks.map(|index| document.disk_identity(index)).collect();
+    let target = |index: usize| disks.get(index)?.target.as_deref();
     let further: Vec<Vec<usize>> = not_checked.iter().map(further_disks).collect();
     let named = not_checked.iter().zip(&further);
     let named = named.map(|(missed, further)| Unchecked {
