@@ -15,8 +15,8 @@ use crate::io::Io;
 use crate::output::{deliver_exact, pretty_json};
 use crate::pager;
 use crate::stop::Stop;
-use crate::table::table;
 use search::Page;
+use vmdisk_source::table::table;
 
 /// A rule for programs.
 #[derive(Debug, Serialize)]

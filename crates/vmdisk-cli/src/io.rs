@@ -1,6 +1,7 @@
 //! The streams of a run, which tests replace.
 
 use std::io::{Read, Write};
+use std::path::Path;
 
 use vmdisk_source::secrets::mask_output;
 
@@ -36,6 +37,11 @@ impl std::fmt::Debug for Io<'_> {
 }
 
 impl Io<'_> {
+    /// The width for a text that goes to `stdout` unless it goes to a file.
+    pub(crate) fn width(&self, output: Option<&Path>) -> Option<usize> {
+        self.stdout_width.filter(|_| output.is_none())
+    }
+
     /// Writes a message for people, without the secrets that it quotes; a closed stream is not an error.
     pub(crate) fn say(&mut self, text: &str) {
         let _ = self.stderr.write_all(mask_output(text).as_bytes());

@@ -55,7 +55,6 @@ mod schema;
 mod shell;
 mod sources;
 mod stop;
-mod table;
 mod trace;
 mod usage;
 mod values;

@@ -1,7 +1,7 @@
 //! The user's pager.
 
 use std::io::Write as _;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 use crate::io::Io;
 use crate::output::deliver_exact;
@@ -27,11 +27,26 @@ fn show(text: &str) -> bool {
         // As git: end after a text that fits, show colours, leave the text there, and end with Ctrl-C.
         pager.env("LESS", "FRXK");
     }
-    let started = pager.args(words).stdin(Stdio::piped()).spawn();
-    let Ok(mut pager) = started else { return false };
-    if let Some(mut stdin) = pager.stdin.take() {
-        // The user may end it before the end of the text.
-        let _ = stdin.write_all(text.as_bytes());
+    pager.args(words);
+    feed(pager, text.as_bytes()).is_some()
+}
+
+/// Prints a manual page; on a terminal as man shows it.
+pub(crate) fn manual(io: &mut Io<'_>, page: &[u8]) -> Result<(), Stop> {
+    let mut man = Command::new("man");
+    man.args(["-l", "-"]);
+    if io.stdout_width.is_some() && feed(man, page).is_some_and(|status| status.success()) {
+        return Ok(());
     }
-    pager.wait().is_ok()
+    deliver_exact(io, None, &String::from_utf8_lossy(page))
+}
+
+/// Runs a program with a text as its input; `None` if it cannot be started.
+fn feed(mut program: Command, text: &[u8]) -> Option<ExitStatus> {
+    let mut started = program.stdin(Stdio::piped()).spawn().ok()?;
+    if let Some(mut stdin) = started.stdin.take() {
+        // The user may end it before the end of the text.
+        let _ = stdin.write_all(text);
+    }
+    started.wait().ok()
 }

@@ -12,6 +12,7 @@ use crate::atomic;
 use crate::exit::Exit;
 use crate::io::Io;
 use crate::output::deliver_exact;
+use crate::pager;
 use crate::stop::{Stop, plain};
 
 /// Prints a completion script.
@@ -24,14 +25,13 @@ pub(crate) fn completions(args: &CompletionsArgs, io: &mut Io<'_>) -> Result<Exi
     Ok(Exit::Clean)
 }
 
-/// Prints the main page, or writes all of them.
+/// Shows the main page, or writes all of them.
 pub(crate) fn man(args: &ManArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
     let mut command = Cli::whole().disable_help_subcommand(true);
     command.build();
     match &args.directory {
         None => {
-            let page = page(command)?;
-            deliver_exact(io, None, &String::from_utf8_lossy(&page))?;
+            pager::manual(io, &page(command)?)?;
         }
         Some(directory) => {
             fs::create_dir_all(directory)

@@ -24,6 +24,7 @@ pub mod sanitize;
 pub mod secrets;
 mod source_map;
 mod span;
+pub mod table;
 pub mod template;
 mod versioned_syntax;
 mod words;

@@ -7,7 +7,17 @@ const LEAST: usize = 30;
 
 /// The rows in aligned columns. If they are wider than the terminal, the last column is wrapped; if little room is left for it,
 /// each row becomes a record. With a head, the first row names the columns.
-pub(crate) fn table(rows: &[Vec<String>], has_head: bool, width: Option<usize>) -> String {
+pub fn table(rows: &[Vec<String>], has_head: bool, width: Option<usize>) -> String {
+    aligned(rows, has_head, &[], width)
+}
+
+/// As [`table`], with the columns of numbers aligned at their right.
+pub fn aligned(
+    rows: &[Vec<String>],
+    has_head: bool,
+    is_number: &[bool],
+    width: Option<usize>,
+) -> String {
     let mut out = String::new();
     let Some(last) = rows.first().and_then(|row| row.len().checked_sub(1)) else {
         return out;
@@ -25,8 +35,11 @@ pub(crate) fn table(rows: &[Vec<String>], has_head: bool, width: Option<usize>) 
         return out;
     }
     for row in rows {
-        for (cell, width) in row.iter().zip(&widths) {
-            let _ = write!(out, "{cell:width$}  ");
+        for (nth, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            let _ = match is_number.get(nth) {
+                Some(true) => write!(out, "{cell:>width$}  "),
+                _ => write!(out, "{cell:width$}  "),
+            };
         }
         wrap(&mut out, &row[last], before, before, width);
         out.truncate(out.trim_end_matches(' ').len());
@@ -41,7 +54,11 @@ fn record(out: &mut String, head: Option<&Vec<String>>, row: &[String], width: u
         Some(_) => row.split_at(1),
         None => row.split_at(row.len() - 1),
     };
-    out.push_str(&first.join("  "));
+    let first = first.join("  ");
+    match first.chars().count() > width {
+        true => wrap(out, &first, 0, 2, width),
+        false => out.push_str(&first),
+    }
     for (nth, cell) in others.iter().enumerate() {
         let name = head.map_or(String::new(), |head| format!("{}: ", head[nth + 1]));
         out.push_str("\n    ");
@@ -50,8 +67,37 @@ fn record(out: &mut String, head: Option<&Vec<String>>, row: &[String], width: u
     out.push('\n');
 }
 
+/// Adds a line; if it is wider than the terminal, its further lines begin below the text after the label.
+pub fn labelled(out: &mut String, label: &str, text: &str, width: Option<usize>) {
+    let column = label.chars().count();
+    out.push_str(label);
+    match width.filter(|width| column + text.chars().count() > *width) {
+        Some(width) => wrap(out, text, column, column, width),
+        None => out.push_str(text),
+    }
+    out.push('\n');
+}
+
+/// The lines of a text; further lines of one that is wider than the terminal are indented by two more.
+pub fn fitted(text: &str, width: Option<usize>) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        let start = line.len() - line.trim_start().len();
+        let (indent, rest) = line.split_at(start);
+        match width.filter(|width| line.chars().count() > *width) {
+            Some(width) => {
+                out.push_str(indent);
+                wrap(&mut out, rest, start, start + 2, width);
+            }
+            None => out.push_str(line),
+        }
+        out.push('\n');
+    }
+    out
+}
+
 /// Adds the words of a text from this column on; further lines are indented.
-pub(crate) fn wrap(out: &mut String, text: &str, mut column: usize, indent: usize, width: usize) {
+pub fn wrap(out: &mut String, text: &str, mut column: usize, indent: usize, width: usize) {
     let mut is_first = true;
     for word in text.split_whitespace() {
         let length = word.chars().count();

@@ -129,7 +129,7 @@ fn golden(name: &str) -> PathBuf {
 #[test]
 fn each_form_of_a_report_is_its_golden_file() {
     let result = example();
-    assert_golden(&golden("formats.txt"), &result.report().text());
+    assert_golden(&golden("formats.txt"), &result.report().text(None));
     assert_golden(&golden("formats.md"), &result.report().markdown());
     assert_golden(&golden("formats.csv"), &report::csv(&result));
     // A pair that is compared with its baseline anyway is not compared twice.
@@ -139,7 +139,7 @@ fn each_form_of_a_report_is_its_golden_file() {
     assert_eq!(other.pairs, []);
     // What is concluded from a result that was written is what was concluded when it was.
     let read = BenchResult::from_json(&result.to_json(), "x").unwrap();
-    assert_eq!(read.report().text(), result.report().text());
+    assert_eq!(read.report().text(None), result.report().text(None));
     // Programs read the table as rows of the same length.
     let csv = report::csv(&result);
     let columns = csv.lines().next().unwrap().split(',').count();
@@ -177,7 +177,7 @@ fn a_mean_belongs_to_the_ratio_beside_it_and_memory_and_complaints_are_named() {
         }
     }
     let result = BenchResult::from_json(&result.to_json(), "x").unwrap();
-    let text = result.report().text();
+    let text = result.report().text(None);
     let comparison = result.cells[cell.0].comparison.as_ref().unwrap();
     let means = |cell: vmdisk_bench_runner::CellId| {
         let values = result.cells[cell.0]
@@ -230,7 +230,7 @@ fn a_limit_of_the_environment_is_a_caveat_and_a_difference() {
     let limit = "loop3: 400 reads per second".to_owned();
     limited.header.environment.insert(what, limit);
     let limited = BenchResult::from_json(&limited.to_json(), "x").unwrap();
-    let text = limited.report().text();
+    let text = limited.report().text(None);
     let said = "figures may be those of a limit, and not of a disk: limit on I/O of the cgroup of the run (loop3: 400 reads per second)";
     assert!(text.contains(said), "{text}");
     let compared = report::compare(&first, &limited, TOLERANCE).unwrap();
@@ -296,7 +296,7 @@ fn the_pictures_of_the_guides_are_those_of_the_recorded_runs() {
 fn a_note_on_the_figures_is_in_each_form_of_a_report() {
     let result = example();
     for text in [
-        result.report().text(),
+        result.report().text(None),
         result.report().markdown(),
         report::csv(&result),
         result.to_json(),
@@ -383,9 +383,9 @@ fn two_runs_are_compared_if_one_thing_differs_and_refused_with_a_list_if_more_do
     assert!(change.low > 1.35 && change.high < 1.7, "{change:?}");
     assert_eq!(compared.cells[0].verdict, ChangeVerdict::Faster);
     assert!(
-        compared.report().text().contains(" faster"),
+        compared.report().text(None).contains(" faster"),
         "{}",
-        compared.report().text()
+        compared.report().text(None)
     );
     let back = report::compare(&unsafe_cache, &none, TOLERANCE).unwrap();
     assert_eq!(back.cells[0].verdict, ChangeVerdict::Slower);
@@ -398,7 +398,7 @@ fn two_runs_are_compared_if_one_thing_differs_and_refused_with_a_list_if_more_do
         same.cells[0].verdict,
         ChangeVerdict::AboutEqual,
         "{}",
-        same.report().text()
+        same.report().text(None)
     );
 
     for (other, why) in [
@@ -447,7 +447,7 @@ fn a_machine_that_changed_between_two_runs_leaves_no_verdict() {
         (of_disturbed, "the machine was quiet in one run only"),
     ] {
         assert_eq!(compared.cells[0].verdict, ChangeVerdict::MachineChanged);
-        let text = compared.report().text();
+        let text = compared.report().text(None);
         assert!(text.contains("No verdict") && text.contains(why), "{text}");
         assert!(text.contains("the machine changed"), "{text}");
     }
@@ -501,7 +501,7 @@ fn a_comparison_is_json_with_a_schema() {
     let second = run_of("unsafe", "virtio-blk", 0.8, "6.1");
     let compared = report::compare(&first, &second, TOLERANCE).unwrap();
     let read: report::RunComparison = serde_json::from_str(&compared.to_json()).unwrap();
-    assert_eq!(read.report().text(), compared.report().text());
+    assert_eq!(read.report().text(None), compared.report().text(None));
 }
 
 #[test]
@@ -531,7 +531,7 @@ fn measurements_that_pages_cite_are_whole_results_of_real_engines() {
             .keys()
             .any(|engine| engine.name() == "mock");
         assert!(!is_planted, "{}", path.display());
-        let again = result.report().text();
+        let again = result.report().text(None);
         assert!(again.starts_with(&result.header.plan.name), "{again}");
         count += 1;
     }
@@ -557,7 +557,7 @@ fn the_ratios_that_a_rule_cites_are_in_the_measurement_that_it_names() {
             let text = std::fs::read_to_string(&path)
                 .unwrap_or_else(|error| panic!("{}: {}: {error}", rule.name, path.display()));
             let result = BenchResult::from_json(&text, file).unwrap();
-            let report = result.report().text();
+            let report = result.report().text(None);
             let ratios = ratios_in(figures);
             assert!(!ratios.is_empty(), "{}: no ratio in `{figures}`", rule.name);
             for ratio in ratios {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use comfy_table::{CellAlignment, Table};
+use vmdisk_source::table::{aligned, labelled};
 
 use crate::method::ratio;
 use crate::{CellId, Interval, Verdict};
@@ -53,20 +53,29 @@ pub struct ReportRow {
 }
 
 impl BenchReport {
-    /// Formats the report for a terminal.
-    pub fn text(&self) -> String {
-        let mut text = format!("{}: {}\n", self.name, self.question);
+    /// Formats the report in lines that fit the width of a terminal, if one is given.
+    pub fn text(&self, width: Option<usize>) -> String {
+        let mut text = String::new();
+        labelled(
+            &mut text,
+            "",
+            &format!("{}: {}", self.name, self.question),
+            width,
+        );
         if !self.summary.is_empty() {
-            let _ = writeln!(text, "{}", self.summary);
+            labelled(&mut text, "", &self.summary, width);
         }
-        list(&mut text, "answer", &self.answer);
+        list(&mut text, "answer", &self.answer, width);
         for table in &self.tables {
-            let _ = writeln!(text, "\n{}", table.heading);
-            text.push_str(&columns(table));
-            text.extend(table.notes.iter().map(|note| format!("  {note}\n")));
+            text.push('\n');
+            labelled(&mut text, "", &table.heading, width);
+            text.push_str(&columns(table, width));
+            for note in &table.notes {
+                labelled(&mut text, "  ", note, width);
+            }
         }
         for (title, items) in &self.lists {
-            list(&mut text, title, items);
+            list(&mut text, title, items, width);
         }
         text
     }
@@ -112,45 +121,48 @@ impl BenchReport {
 }
 
 /// Appends a list with a title, unless it is empty.
-fn list(text: &mut String, title: &str, items: &[String]) {
+fn list(text: &mut String, title: &str, items: &[String], width: Option<usize>) {
     if !items.is_empty() {
         let _ = writeln!(text, "\n{title}:");
-        text.extend(items.iter().map(|item| format!("  {item}\n")));
+    }
+    for item in items {
+        labelled(text, "  ", item, width);
     }
 }
 
-/// Formats a table without lines; numbers are right-aligned, text is left-aligned. Each ratio has its bar beside it.
-fn columns(of: &ReportTable) -> String {
-    let mut table = Table::new();
-    let bars = bars(of);
-    // Before the last column, which has the verdicts.
-    let place = of.heads.len().saturating_sub(1);
-    let with_bar = |texts: &mut Vec<String>, bar: &str| {
-        if bars.is_some() {
-            texts.insert(place, bar.to_owned());
+/// Formats a table; numbers are right-aligned. Each ratio has its bar beside it, if there is room.
+fn columns(table: &ReportTable, width: Option<usize>) -> String {
+    let width = width.map(|width| width.saturating_sub(INDENT.len()));
+    let mut rows: Vec<Vec<String>> = table.rows.iter().map(|row| row.texts.clone()).collect();
+    rows.insert(
+        0,
+        table.heads.iter().map(|(head, _)| head.clone()).collect(),
+    );
+    let mut is_number: Vec<bool> = table
+        .heads
+        .iter()
+        .map(|(_, is_number)| *is_number)
+        .collect();
+    let mut text = aligned(&rows, true, &is_number, width);
+    if let Some((head, bars)) = bars(table) {
+        // Before the last column, which has the verdicts.
+        let place = is_number.len().saturating_sub(1);
+        is_number.insert(place, false);
+        for (row, bar) in rows.iter_mut().zip(std::iter::once(head).chain(bars)) {
+            row.insert(place, bar);
         }
-    };
-    let mut heads: Vec<String> = of.heads.iter().map(|(head, _)| head.clone()).collect();
-    let mut is_number: Vec<bool> = of.heads.iter().map(|(_, is_number)| *is_number).collect();
-    with_bar(&mut heads, bars.as_ref().map_or("", |(head, _)| head));
-    is_number.insert(place, false);
-    table
-        .load_style(comfy_table::presets::NOTHING)
-        .set_header(heads);
-    for (column, is_number) in table.column_iter_mut().zip(is_number) {
-        column.set_cell_alignment(match is_number {
-            true => CellAlignment::Right,
-            false => CellAlignment::Left,
-        });
+        let with_bars = aligned(&rows, true, &is_number, None);
+        let mut lines = with_bars.lines();
+        if lines.all(|line| width.is_none_or(|width| line.chars().count() <= width)) {
+            text = with_bars;
+        }
     }
-    for (nth, row) in of.rows.iter().enumerate() {
-        let mut texts = row.texts.clone();
-        with_bar(&mut texts, bars.as_ref().map_or("", |(_, bars)| &bars[nth]));
-        table.add_row(texts);
-    }
-    let lines = table.lines().map(|line| format!(" {}\n", line.trim_end()));
-    lines.collect()
+    text.lines()
+        .map(|line| format!("{INDENT}{line}\n"))
+        .collect()
 }
+
+const INDENT: &str = "  ";
 
 /// The width of a bar.
 const BAR: usize = 25;

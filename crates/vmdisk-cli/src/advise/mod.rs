@@ -65,7 +65,7 @@ pub(crate) fn run(
     let text = match (args.to, best) {
         (None, _) if args.format == TextFormat::Json => json::write(&advice),
         (None, _) => {
-            let width = io.stdout_width.filter(|_| args.output.is_none());
+            let width = io.width(args.output.as_deref());
             let next = best.and_then(|_| next(args, &intent.name, arguments));
             text::write(&advice, args, width) + &next.unwrap_or_default()
         }

@@ -11,7 +11,7 @@ use vmdisk::{Diagnostic, Severity};
 use super::whole_disk;
 use crate::args::AdviseArgs;
 use crate::sanitize::line;
-use crate::table::table;
+use vmdisk_source::table::{fitted, table};
 
 /// The advice as text.
 pub(super) fn write(
@@ -59,9 +59,12 @@ pub(super) fn write(
     }
     if !advice.fitting.is_empty() {
         out.push('\n');
+    }
+    out = fitted(&out, width);
+    if !advice.fitting.is_empty() {
         compare(&mut out, &advice.fitting, *load, width);
     }
-    out + &left_out(advice)
+    out + &fitted(&left_out(advice), width)
 }
 
 /// Places that the first line names.

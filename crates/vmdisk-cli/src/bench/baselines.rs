@@ -80,7 +80,8 @@ pub(super) fn compare(
     let earlier = in_lines(earlier)?;
     let compared = vmdisk_bench_runner::report::compare(&earlier, &in_lines(result)?, TOLERANCE);
     let compared = compared.map_err(stop)?;
-    deliver(io, None, &format!("\n{}", compared.report().text()))?;
+    let text = compared.report().text(io.stdout_width);
+    deliver(io, None, &format!("\n{text}"))?;
     Ok(exit_of(|verdict| compared.has(verdict)))
 }
 
@@ -98,7 +99,8 @@ pub(super) fn show(args: &HistoryArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
     let runs = runs(&args.baselines, &args.name)?;
     let runs: Vec<BenchResult> = runs.iter().map(in_lines).collect::<Result<_, _>>()?;
     let report = history(&args.name, &runs);
-    let text = written(&report, None, args.format);
+    let width = io.width(args.output.as_deref());
+    let text = written(&report, None, args.format, width);
     deliver(io, args.output.as_deref(), &text)?;
     Ok(Exit::Clean)
 }

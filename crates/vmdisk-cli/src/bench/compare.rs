@@ -17,9 +17,10 @@ pub(super) fn run(args: &CompareArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
     let first = in_lines(&read(&args.first)?)?;
     let second = in_lines(&read(&args.second)?)?;
     let compared = compare(&first, &second, args.tolerance).map_err(stop)?;
+    let width = io.width(args.output.as_deref());
     let text = match args.format {
         ReportFormat::Json => compared.to_json(),
-        format => written(&compared.report(), None, format),
+        format => written(&compared.report(), None, format, width),
     };
     deliver(io, args.output.as_deref(), &text)?;
     Ok(exit_of(|verdict| compared.has(verdict)))

@@ -1,6 +1,7 @@
 //! `vmdisk bench presets`.
 
 use vmdisk_bench_runner::{PRESETS, factors};
+use vmdisk_source::table::labelled;
 
 use super::args::{LINT, PresetsArgs};
 use crate::exit::Exit;
@@ -17,7 +18,7 @@ pub(super) fn run(args: &PresetsArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
                 .to_owned()
         }
         Some(name) => text_of(name).to_owned(),
-        None => list(),
+        None => list(io.stdout_width),
     };
     deliver_exact(io, None, &text)?;
     Ok(Exit::Clean)
@@ -31,7 +32,7 @@ pub(super) fn text_of(name: &str) -> &'static str {
         .map_or("", |preset| preset.text)
 }
 
-fn list() -> String {
+fn list(width: Option<usize>) -> String {
     let question = |text: &str| {
         let line = text
             .lines()
@@ -48,11 +49,13 @@ fn list() -> String {
     ));
     let mut text = String::new();
     for (name, question) in rows {
-        text.push_str(&format!("{name:<16} {question}\n"));
+        labelled(&mut text, &format!("{name:<16} "), &question, width);
     }
-    text.push_str("\nYour own plan is a YAML file (`vmdisk bench presets PRESET` prints an example) with these factors:\n");
+    text.push('\n');
+    let own = "Your own plan is a YAML file (`vmdisk bench presets PRESET` prints an example) with these factors:";
+    labelled(&mut text, "", own, width);
     for (factor, meaning) in factors() {
-        text.push_str(&format!("{factor:<16} {meaning}\n"));
+        labelled(&mut text, &format!("{factor:<16} "), meaning, width);
     }
     text
 }

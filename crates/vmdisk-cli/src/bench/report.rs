@@ -44,7 +44,8 @@ pub(super) fn run(args: &ReportArgs, io: &mut Io<'_>) -> Result<Exit, Stop> {
         let directory = directory.ok_or_else(|| Stop::new("--to fio needs --output DIRECTORY"))?;
         return export_fio(&result, &args.run, directory, io);
     }
-    let text = in_form(&result, args.format)?;
+    let width = io.width(args.output.as_deref());
+    let text = in_form(&result, args.format, width)?;
     deliver(io, args.output.as_deref(), &text)?;
     Ok(Exit::Clean)
 }
@@ -95,14 +96,18 @@ pub(super) fn in_lines(result: &BenchResult) -> Result<BenchResult, Stop> {
     BenchResult::from_json(&text, RESULT).map_err(|error| not_written(&error))
 }
 
-/// Formats a result.
-pub(super) fn in_form(result: &BenchResult, format: ReportFormat) -> Result<String, Stop> {
+/// Formats a result; as text, its lines fit the width of a terminal.
+pub(super) fn in_form(
+    result: &BenchResult,
+    format: ReportFormat,
+    width: Option<usize>,
+) -> Result<String, Stop> {
     Ok(match format {
         ReportFormat::Json => result.to_json(),
         ReportFormat::Csv => csv(&in_lines(result)?),
         ReportFormat::Text | ReportFormat::Markdown | ReportFormat::Html | ReportFormat::Svg => {
             let result = in_lines(result)?;
-            written(&result.report(), Some(&result), format)
+            written(&result.report(), Some(&result), format, width)
         }
     })
 }
@@ -112,12 +117,13 @@ pub(super) fn written(
     report: &BenchReport,
     result: Option<&BenchResult>,
     format: ReportFormat,
+    width: Option<usize>,
 ) -> String {
     match format {
         ReportFormat::Html => page::page(report, result),
         ReportFormat::Svg => pictures::file(report, result),
         ReportFormat::Markdown => report.markdown(),
-        ReportFormat::Text | ReportFormat::Json | ReportFormat::Csv => report.text(),
+        ReportFormat::Text | ReportFormat::Json | ReportFormat::Csv => report.text(width),
     }
 }
 
@@ -130,7 +136,7 @@ pub(super) fn write_all(result: &BenchResult, directory: &Path) -> Result<(), St
         (PAGE, ReportFormat::Html),
     ] {
         let path = directory.join(name);
-        atomic::write(&path, in_form(result, format)?.as_bytes())
+        atomic::write(&path, in_form(result, format, None)?.as_bytes())
             .map_err(|error| Stop::file("write", &path, error))?;
     }
     Ok(())

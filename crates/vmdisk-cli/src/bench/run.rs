@@ -328,7 +328,8 @@ fn measure(
         return Err(Stop::new("no sample was measured"));
     }
     write_all(&result, directory)?;
-    deliver(io, None, &in_form(&result, args::ReportFormat::Text)?)?;
+    let text = in_form(&result, args::ReportFormat::Text, io.stdout_width)?;
+    deliver(io, None, &text)?;
     io.say(&format!(
         "after {}: {} and report.html, report.md, samples.csv next to it\n",
         duration(elapsed.as_secs_f64()),

@@ -1,6 +1,6 @@
 //! Markdown pages as text for a terminal.
 
-use crate::table::wrap;
+use vmdisk_source::table::wrap;
 
 const BOLD: &str = "\u{1b}[1m";
 const RESET: &str = "\u{1b}[0m";

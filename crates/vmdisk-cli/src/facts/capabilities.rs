@@ -17,7 +17,7 @@ use crate::output::{deliver_exact, pretty_json};
 use crate::pager;
 use crate::qemu;
 use crate::stop::Stop;
-use crate::table::table;
+use vmdisk_source::table::table;
 
 /// Version of the shape.
 const SCHEMA_VERSION: &str = "1.0";
@@ -107,7 +107,7 @@ pub(crate) fn run(args: &CapabilitiesArgs, io: &mut Io<'_>) -> Result<Exit, Stop
     let target = qemu::target(args.target.as_ref(), asked.as_ref())?;
     let text = match args.format {
         CapabilitiesFormat::Text => {
-            let width = io.stdout_width.filter(|_| args.output.is_none());
+            let width = io.width(args.output.as_deref());
             let text = text(&target, asked.as_ref(), width);
             if args.output.is_none() {
                 pager::page(io, &text)?;

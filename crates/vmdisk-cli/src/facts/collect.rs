@@ -73,7 +73,7 @@ pub(super) fn run(args: &CollectArgs, io: &mut Io<'_>, colors: Colors) -> Result
     let text = match format {
         FactsFormat::Json => facts.to_json(),
         FactsFormat::Yaml => facts.to_yaml(),
-        FactsFormat::Text => show::for_people(&facts)
+        FactsFormat::Text => show::for_people(&facts, io.width(output.as_deref()))
             .map_err(|error| Stop::new(format!("the facts cannot be shown: {error}")))?,
     };
     deliver_exact(io, output.as_deref(), &text)?;

@@ -1,7 +1,7 @@
 //! `vmdisk facts show`.
 
 use std::collections::{HashMap, HashSet};
-use std::fmt::{Display, Write as _};
+use std::fmt::Display;
 
 use vmdisk::facts::cgroup::IoMax;
 use vmdisk::facts::host::{Kvm, KvmObstacle};
@@ -9,6 +9,7 @@ use vmdisk::facts::path::BackingFact;
 use vmdisk::facts::{BlockDevice, Fact, FileKind, ImageHeader};
 use vmdisk::model::Bytes;
 use vmdisk::{Facts, HostIndex};
+use vmdisk_source::table::labelled;
 
 use crate::args::ShowArgs;
 use crate::color::Colors;
@@ -22,16 +23,17 @@ use crate::stop::Stop;
 /// Shows a facts file.
 pub(super) fn run(args: &ShowArgs, io: &mut Io<'_>, colors: Colors) -> Result<Exit, Stop> {
     let facts = read_facts(&args.file, io, colors)?;
-    let text = for_people(&facts).map_err(|error| Stop::file("show", &args.file, error))?;
+    let text = for_people(&facts, io.stdout_width)
+        .map_err(|error| Stop::file("show", &args.file, error))?;
     deliver(io, None, &text)?;
     Ok(Exit::Clean)
 }
 
 /// The facts as text that can be written to a terminal.
-pub(super) fn for_people(facts: &Facts) -> Result<String, String> {
+pub(super) fn for_people(facts: &Facts, width: Option<usize>) -> Result<String, String> {
     let harmless = sanitize::strings(facts).map_err(|error| error.to_string())?;
     let facts = Facts::from_json(&harmless).map_err(|error| error.to_string())?;
-    Ok(text(&facts.facts))
+    Ok(text(&facts.facts, width))
 }
 
 /// A fact in a word or two: `-` for what is known not to be, and the reason for what is not known.
@@ -104,18 +106,24 @@ fn limited(limits: &IoMax) -> String {
 }
 
 /// The rows of the overview, each a name and a value.
-#[derive(Default)]
-struct Rows(String);
+struct Rows {
+    text: String,
+    width: Option<usize>,
+}
 
 impl Rows {
     fn row(&mut self, name: &str, value: impl Display) {
-        let _ = writeln!(self.0, "{name:<14} {value}");
+        let name = format!("{name:<14} ");
+        labelled(&mut self.text, &name, &value.to_string(), self.width);
     }
 }
 
-fn text(facts: &Facts) -> String {
+fn text(facts: &Facts, width: Option<usize>) -> String {
     let index = HostIndex::new(facts);
-    let mut rows = Rows::default();
+    let mut rows = Rows {
+        text: String::new(),
+        width,
+    };
     add_host(&mut rows, facts);
     add_limits(&mut rows, facts);
     for mount in &facts.mounts {
@@ -132,7 +140,7 @@ fn text(facts: &Facts) -> String {
         let text = format!("{}: {} {}", error.what, error.reason, error.detail);
         rows.row("not done", text);
     }
-    rows.0
+    rows.text
 }
 
 fn add_host(rows: &mut Rows, facts: &Facts) {
@@ -388,7 +396,7 @@ mod tests {
 
     #[test]
     fn a_device_has_the_devices_directly_below_it() {
-        let shown = text(&devices(&[&[1], &[2], &[]]));
+        let shown = text(&devices(&[&[1], &[2], &[]]), None);
         assert!(
             shown.ends_with(
                 "device         /dev/dm-0: linear, not collected on /dev/dm-1\n\
@@ -397,7 +405,7 @@ mod tests {
             ),
             "{shown}"
         );
-        let ring = text(&devices(&[&[1], &[0]]));
+        let ring = text(&devices(&[&[1], &[0]]), None);
         assert!(
             ring.ends_with("contradiction  below itself: /dev/dm-0, /dev/dm-1\n"),
             "{ring}"

@@ -39,29 +39,26 @@ pub(crate) fn run(args: &TraceArgs, io: &mut Io<'_>, colors: Colors) -> Result<E
             keep_disk(&mut guest, document, name)?;
         }
         let is_one = starts.len() == 1;
+        let name = document.domain().name.clone();
+        let name = name.map(|name| document.with_placeholders(name));
         all.push(Traced {
             file: match is_one {
                 true => input.path(),
                 false => format!("{}: {}", input.path(), document.start_in_words()),
             },
-            domain: document.domain().name.clone().filter(|_| is_one),
+            domain: name.filter(|_| is_one),
             guest,
         });
     }
-    let write = match args.format {
-        TraceFormat::Text => text::write,
-        TraceFormat::Json => |traced: &Traced| {
+    let width = io.width(args.output.as_deref());
+    let write = |traced: &Traced| match args.format {
+        TraceFormat::Text => text::write(traced, width),
+        TraceFormat::Json => {
             report::trace::to_json(&traced.file, traced.domain.as_deref(), &traced.guest)
-        },
-        TraceFormat::Svg => svg::write,
+        }
+        TraceFormat::Svg => svg::write(traced),
     };
-    let mut texts: Vec<String> = all.iter().map(write).collect();
-    if args.format == TraceFormat::Text {
-        let written = texts.into_iter().zip(&starts);
-        texts = written
-            .map(|(text, document)| document.with_placeholders(text))
-            .collect();
-    }
+    let texts: Vec<String> = all.iter().map(write).collect();
     deliver(io, args.output.as_deref(), &texts.join("\n"))?;
     one::say_what_is_missing(&input.path(), &starts, io);
     for template in starts.iter().filter_map(Document::template) {

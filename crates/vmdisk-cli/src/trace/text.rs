@@ -5,28 +5,30 @@ use std::fmt::Write as _;
 use vmdisk::Diagnostic;
 use vmdisk::plan::shell_word;
 use vmdisk::trace::{
-    DiskTrace, RequestEffect, RequestOutcome, Statement, StatementBasis, TraceStep,
+    DiskTrace, Property, RequestEffect, RequestOutcome, Statement, StatementBasis, TraceStep,
 };
 
 use super::traced::Traced;
 use crate::sanitize::line;
+use vmdisk_source::table::labelled;
 
 /// The paths as text for people.
-pub(super) fn write(traced: &Traced) -> String {
+pub(super) fn write(traced: &Traced, width: Option<usize>) -> String {
     let mut out = String::new();
     let guest = traced.domain.as_deref().unwrap_or(&traced.file);
     for disk in &traced.guest.disks {
         if !out.is_empty() {
             out.push('\n');
         }
-        let _ = writeln!(out, "{}: disk {}", line(guest), line(&name(disk)));
-        write_disk(&mut out, disk);
+        let heading = format!("{}: disk {}", line(guest), line(&name(disk)));
+        labelled(&mut out, "", &heading, width);
+        write_disk(&mut out, disk, width);
     }
     if !traced.guest.others.is_empty() {
         out.push('\n');
         let _ = writeln!(out, "{}: the guest", line(guest));
         for finding in &traced.guest.others {
-            write_finding(&mut out, finding);
+            write_finding(&mut out, finding, width);
         }
     }
     out
@@ -38,29 +40,25 @@ pub(crate) fn name(disk: &DiskTrace) -> String {
     disk.disk.target.clone().unwrap_or_else(number)
 }
 
-fn write_disk(out: &mut String, disk: &DiskTrace) {
+fn write_disk(out: &mut String, disk: &DiskTrace, width: Option<usize>) {
     for (number, step) in disk.path.steps.iter().enumerate() {
         out.push('\n');
-        let _ = writeln!(
-            out,
-            "{:>3}. {}: {}{}",
-            number + 1,
-            step.layer.name(),
-            line(&step.name),
-            below(number, step)
-        );
+        let (layer, name) = (step.layer.name(), line(&step.name));
+        let heading = format!("{layer}: {name}{}", below(number, step));
+        labelled(out, &format!("{:>3}. ", number + 1), &heading, width);
         for property in &step.properties {
-            write_line(out, &property.name, &property.value, &property.basis);
+            let Property { name, value, basis } = property;
+            write_line(out, name, value, basis, width);
         }
         // Operations with the same result share a line.
         let same = |a: &RequestEffect, b: &RequestEffect| {
             a.outcome == b.outcome && a.statement == b.statement
         };
         for effects in step.effects.chunk_by(same) {
-            write_effects(out, effects);
+            write_effects(out, effects, width);
         }
         let own = disk.findings.iter().filter(|(at, _)| *at == number);
-        own.for_each(|(_, finding)| write_finding(out, finding));
+        own.for_each(|(_, finding)| write_finding(out, finding, width));
     }
     let loss = &disk.path.loss;
     out.push('\n');
@@ -68,11 +66,12 @@ fn write_disk(out: &mut String, disk: &DiskTrace) {
     let _ = writeln!(out, "     flushed data         {}", loss.flushed.name());
     let _ = writeln!(out, "     unflushed data       {}", loss.unflushed.name());
     for Statement { text, basis } in &loss.statements {
-        let _ = writeln!(out, "     - {} [{}]", line(text), line(&words(basis)));
+        let text = format!("{} [{}]", line(text), line(&words(basis)));
+        labelled(out, "     - ", &text, width);
     }
 }
 
-fn write_effects(out: &mut String, effects: &[RequestEffect]) {
+fn write_effects(out: &mut String, effects: &[RequestEffect], width: Option<usize>) {
     let Some(RequestEffect {
         outcome, statement, ..
     }) = effects.first()
@@ -90,7 +89,7 @@ fn write_effects(out: &mut String, effects: &[RequestEffect]) {
         }
         _ => format!("{}: {}", outcome.name(), statement.text),
     };
-    write_line(out, &names, &text, &statement.basis);
+    write_line(out, &names, &text, &statement.basis, width);
 }
 
 /// The steps below, where they are not just the next one.
@@ -105,18 +104,21 @@ fn below(number: usize, step: &TraceStep) -> String {
     }
 }
 
-fn write_line(out: &mut String, label: &str, text: &str, basis: &StatementBasis) {
-    let _ = writeln!(
-        out,
-        "     {label:<20} {} [{}]",
-        line(text),
-        line(&words(basis))
-    );
+fn write_line(
+    out: &mut String,
+    label: &str,
+    text: &str,
+    basis: &StatementBasis,
+    width: Option<usize>,
+) {
+    let text = format!("{} [{}]", line(text), line(&words(basis)));
+    labelled(out, &format!("     {label:<20} "), &text, width);
 }
 
-fn write_finding(out: &mut String, finding: &Diagnostic) {
+fn write_finding(out: &mut String, finding: &Diagnostic, width: Option<usize>) {
     let (severity, rule) = (finding.severity.as_str(), finding.rule.name);
-    let _ = writeln!(out, "     ! {severity}[{rule}]: {}", line(&finding.title));
+    let text = format!("{severity}[{rule}]: {}", line(&finding.title));
+    labelled(out, "     ! ", &text, width);
 }
 
 /// A basis in words.

@@ -68,6 +68,7 @@ mod signals;
 mod specs;
 mod storage;
 mod streams;
+mod tables;
 mod templates;
 mod unchecked;
 mod virt_lint;
@@ -191,6 +192,31 @@ impl Place {
     pub(crate) fn run_with_input(&self, arguments: &[&str], input: &[u8]) -> Run {
         finish(self.command(arguments), input)
     }
+}
+
+/// Runs a command with a terminal of this many columns as its output, and without its messages; `None` if there is no program that makes one.
+pub(crate) fn on_columns(mut command: Command, columns: usize) -> Option<Run> {
+    needed(installed("script"))?;
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let words: Vec<String> = words
+        .map(|word| format!("'{}'", word.to_str().unwrap()))
+        .collect();
+    let line = format!("stty cols {columns}; {} 2>/dev/null", words.join(" "));
+    let mut script = Command::new("script");
+    script.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
+    script.current_dir(command.get_current_dir().unwrap());
+    let variables = command.get_envs();
+    script.envs(variables.filter_map(|(name, value)| Some((name, value?))));
+    command = script;
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let run = finish(command, b"");
+    Some(Run {
+        stdout: run.stdout.replace("\r\n", "\n"),
+        ..run
+    })
 }
 
 /// A libvirt of its own below a directory, with its URI; none where that cannot run.
