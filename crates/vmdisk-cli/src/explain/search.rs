@@ -340,6 +340,28 @@ const SYNONYMS: &[&[&str]] = &[
     &["serial", "identifier"],
 ];
 
+/// Words between alternatives, and those of a choice among them.
+const CHOICE: [&str; 8] = [
+    "or",
+    "vs",
+    "versus",
+    "which",
+    "best",
+    "better",
+    "difference",
+    "choose",
+];
+
+/// What the system says of a failed call: most programs end a message with it.
+const REASONS: [&str; 6] = [
+    "operation not permitted",
+    "permission denied",
+    "no such file or directory",
+    "invalid argument",
+    "input/output error",
+    "no space left on device",
+];
+
 /// The weights of the fields of a page.
 const NAME: f64 = 5.0;
 const SUMMARY: f64 = 4.0;
@@ -418,6 +440,16 @@ fn by_words(query: &str, pages: &[Page]) -> (Vec<Page>, bool, bool) {
         Some(with) => (1.0 + bags.len() as f64 / *with as f64).ln(),
         None => 2.0,
     };
+    // The other words of a message say more than the reason of the system at its end.
+    let reason = REASONS
+        .iter()
+        .find(|reason| query.len() > reason.len() && query.contains(*reason));
+    let of_reason: BTreeSet<String> = reason
+        .into_iter()
+        .flat_map(|reason| stems_of(reason))
+        .collect();
+    let rarity = |stem: &str| rarity(stem) * if of_reason.contains(stem) { 0.5 } else { 1.0 };
+    let is_choice = query.split_whitespace().any(|word| CHOICE.contains(&word));
     let all: f64 = asked.keys().map(|stem| rarity(stem)).sum();
     let mut found = Vec::new();
     for bag in bags {
@@ -451,6 +483,10 @@ fn by_words(query: &str, pages: &[Page]) -> (Vec<Page>, bool, bool) {
             parts.sum::<f64>() / all.max(f64::MIN_POSITIVE)
         });
         let mut phrase = phrase.fold(0.0, f64::max);
+        // A page about a choice answers a question with alternatives that it has.
+        if is_choice && bag.page.title().starts_with("which-") && covered >= 0.8 * all {
+            phrase = phrase.max(1.02);
+        }
         // A heading in words, not a name, is a phrase too.
         let title: BTreeSet<String> = stems_of(bag.page.title()).collect();
         let is_heading = bag.page.summary().is_none() && asked.len() > 1;
