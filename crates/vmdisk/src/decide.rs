@@ -2,7 +2,7 @@
 
 use vmdisk_facts::Facts;
 use vmdisk_model::{Change, FieldPath};
-use vmdisk_plan::{Decided, PlanErrors};
+use vmdisk_plan::{Decided, PlanError, PlanErrors};
 use vmdisk_source::apply_edits;
 
 use crate::rules::Fix;
@@ -120,28 +120,28 @@ pub fn decide(
 /// Options whose texts have the placeholders of a template as they are written. A mistake that quotes one is unknown before
 /// the template is filled in.
 fn as_written(
-    mut options: Result<Decided, PlanErrors>,
+    options: Result<Decided, PlanErrors>,
     document: &Document,
 ) -> Result<Decided, PlanErrors> {
     let Some(quoted) = document.quoted_placeholders() else {
         return options;
     };
-    match &mut options {
-        Ok(decided) => {
+    let unknown = |mut error: PlanError| {
+        if let Some(name) = quoted.any(&error.message) {
+            let why = "is unknown, because a template fills it in";
+            error.message = format!("the value of `{name}` {why}");
+            error.help = Some("decide the options of the rendered text".to_owned());
+        }
+        error
+    };
+    match options {
+        Ok(mut decided) => {
             for choice in &mut decided.choices {
                 quoted.restore(&mut choice.value);
                 quoted.restore(&mut choice.reason);
             }
+            Ok(decided)
         }
-        Err(errors) => {
-            for error in errors.iter_mut() {
-                if let Some(name) = quoted.any(&error.message) {
-                    error.message =
-                        format!("the value of `{name}` is unknown, because a template fills it in");
-                    error.help = Some("decide the options of the rendered text".to_owned());
-                }
-            }
-        }
+        Err(errors) => Err(errors.into_iter().map(unknown).collect::<Vec<_>>().into()),
     }
-    options
 }

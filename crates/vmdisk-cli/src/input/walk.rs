@@ -143,7 +143,7 @@ pub(crate) fn names_qemu(text: &str) -> bool {
 
 fn has_wanted_name(name: &OsStr) -> bool {
     let path = Path::new(name);
-    path.extension().is_none() || names_guest(path) || is_of_other_program(path)
+    path.extension().is_none() || names_guest(path) || has_known_end(path, &[&UNREAD])
 }
 
 /// True for a name of [`EXTENSIONS`], [`SCRIPTS`] or [`NAMES`].

@@ -15,6 +15,8 @@ pub(super) struct BaselineRun {
     pub(super) plan: Plan,
     /// The new baseline.
     pub(super) written: Option<PathBuf>,
+    /// True if the next runs use it without an option.
+    pub(super) is_configured: bool,
 }
 
 /// The inputs and their settings. Findings do not fail a run that is about a baseline.
@@ -26,6 +28,7 @@ pub(super) fn plan(args: &mut LintArgs, task: BaselineTask) -> Result<BaselineRu
     inputs.set(&args.values);
     let mut plan = settings::plan(args, &mut inputs)?;
     let baselines = plan.baselines();
+    let is_configured = !baselines.is_empty();
     let is_new = task == BaselineTask::Create;
     if !is_new && !baselines.is_empty() {
         let written = None;
@@ -33,6 +36,7 @@ pub(super) fn plan(args: &mut LintArgs, task: BaselineTask) -> Result<BaselineRu
             inputs,
             plan,
             written,
+            is_configured,
         });
     }
     let path = report::file_to_write(baselines)?;
@@ -50,5 +54,6 @@ pub(super) fn plan(args: &mut LintArgs, task: BaselineTask) -> Result<BaselineRu
         inputs,
         plan,
         written,
+        is_configured,
     })
 }

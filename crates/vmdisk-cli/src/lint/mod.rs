@@ -84,11 +84,20 @@ fn baseline(
         inputs,
         plan,
         written,
+        is_configured,
     } = baselines::plan(&mut args, task)?;
     let added = Added::default();
     let exit = check(&args, Mode::Report, &plan, &inputs, added, io, colors)?;
     if let Some(path) = written {
-        io.say(&format!("wrote {}\n", line(&path.display().to_string())));
+        let path = path.display().to_string();
+        let path = line(&path);
+        // A configuration that names it needs no option.
+        let next = if is_configured {
+            String::new()
+        } else {
+            format!("; `--baseline {path}`, or `baseline` in vmdisk.toml, uses it")
+        };
+        io.say(&format!("wrote {path}{next}\n"));
     }
     Ok(exit)
 }

@@ -61,7 +61,9 @@ fn known_findings_do_not_count_and_new_ones_do() {
         "{created:?}"
     );
     assert!(
-        created.stderr.contains("wrote vmdisk-baseline.json"),
+        created
+            .stderr
+            .contains("wrote vmdisk-baseline.json; `--baseline vmdisk-baseline.json`"),
         "{created:?}"
     );
     let clean = lint(&place, &[]);
