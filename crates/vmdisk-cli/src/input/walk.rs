@@ -133,7 +133,11 @@ fn keep_links_below(directory: &Path, mut links: Vec<PathBuf>, found: &mut Found
 /// True for a small text that names a program of QEMU. A file that cannot be read is not one that the run is about.
 fn is_small_and_names_qemu(path: &Path) -> bool {
     let bytes = bounded::open_regular(path).and_then(|file| bounded::contents(file, SMALL));
-    bytes.is_ok_and(|bytes| !bytes.contains(&0) && names_qemu(&String::from_utf8_lossy(&bytes)))
+    bytes.is_ok_and(|bytes| {
+        let text = String::from_utf8_lossy(&bytes);
+        // Facts and reports of vmdisk name QEMU, and hold no guest.
+        !bytes.contains(&0) && names_qemu(&text) && !text.contains("\"schema_version\"")
+    })
 }
 
 /// True if a text names a program of QEMU.
