@@ -6,7 +6,7 @@ mod text;
 use std::ffi::OsString;
 
 use vmdisk::plan::{PlanError, set_options};
-use vmdisk::{Document, Source, decide, report, write};
+use vmdisk::{Decisions, Document, Source, Target, decide, report, write};
 
 use crate::args::{DecideArgs, DecideFormat};
 use crate::color::Colors;
