@@ -89,6 +89,7 @@ impl<'t> QuotedPlaceholders<'t> {
     }
 
     /// The first placeholder in a text.
+    #[cfg(feature = "plan")]
     pub(crate) fn any(&self, text: &str) -> Option<&'t str> {
         let found = self.texts.find(text)?;
         Some(self.names[found.pattern()])

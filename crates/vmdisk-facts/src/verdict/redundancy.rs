@@ -328,104 +328,115 @@ blockdevs:
         assert_eq!(found.redundancy, Redundancy::Single, "{}", found.reason);
     }
 
+    use Redundancy::{Degraded, Kept, Single, Unknown};
+
+    const STRIPED: &str = "/dev/md2 spreads data over 2 devices without a copy";
+
+    /// Devices, each with its verdict.
+    const OF_DEVICES: &[(&str, Redundancy, &str)] = &[
+        ("a", Single, "/dev/sda has the only copy"),
+        ("b", Single, "/dev/sdb has the only copy"),
+        (
+            "raid",
+            Unknown,
+            "the facts do not show the drives behind /dev/sdc",
+        ),
+        (
+            "vda",
+            Unknown,
+            "the facts do not show the drives behind /dev/vda",
+        ),
+        (
+            "mpath",
+            Unknown,
+            "the facts do not show the drives of mpath",
+        ),
+        ("md", Kept, "/dev/md0 is raid10"),
+        ("broken", Degraded, "/dev/md1 is degraded"),
+        (
+            "two-left",
+            Kept,
+            "/dev/md3 is degraded, and survives another failure",
+        ),
+        ("one-left", Degraded, "/dev/md4 is degraded"),
+        (
+            "raid6",
+            Kept,
+            "/dev/md5 is degraded, and survives another failure",
+        ),
+        ("raid5", Degraded, "/dev/md6 is degraded"),
+        (
+            "unasked",
+            Single,
+            "/dev/md7 spreads data over 2 devices without a copy",
+        ),
+        ("striped", Single, STRIPED),
+        ("level", Unknown, "the level of level is not known"),
+        ("state", Unknown, "missing members of state"),
+        ("on-md", Kept, "/dev/md0 is raid10"),
+        ("lv", Kept, "lv is raid1"),
+        ("sick", Degraded, "LVM reports /dev/g/s as partial"),
+        ("legs", Unknown, "the facts do not show the drives of leg"),
+        ("zvol", Unknown, "the facts do not show the drives of zvol"),
+        ("loop", Kept, "btrfs has raid1c3"),
+        (
+            "no-file",
+            Unknown,
+            "the facts do not show the drives of no-file",
+        ),
+    ];
+
+    /// File systems, each with its verdict.
+    const OF_FILE_SYSTEMS: &[(&str, Redundancy, &str)] = &[
+        ("f1", Kept, "btrfs has raid1c3"),
+        ("f2", Single, "/dev/sda has the only copy"),
+        (
+            "f3",
+            Unknown,
+            "the facts do not show the drives behind nfs4",
+        ),
+        ("f4", Single, STRIPED),
+        ("f5", Kept, "btrfs has raid1c3"),
+        ("f6", Unknown, "the data profile of btrfs is not known"),
+        ("f7", Single, "/dev/sda has the only copy"),
+        ("f8", Single, "tmpfs is memory"),
+        (
+            "f9",
+            Unknown,
+            "the facts do not show how zfs uses its drives",
+        ),
+        ("f10", Unknown, "the facts do not show the drives"),
+        ("f14", Single, "/dev/sda has the only copy"),
+        (
+            "f15",
+            Unknown,
+            "the facts do not show how bcachefs uses its drives",
+        ),
+        ("f11", Single, "/dev/sda has the only copy"),
+        (
+            "f12",
+            Unknown,
+            "the facts do not show the drives behind fuse.sshfs",
+        ),
+    ];
+
     #[test]
     fn the_weakest_of_what_a_block_can_be_on_decides() {
-        use Redundancy::{Degraded, Kept, Single, Unknown};
-        const STRIPED: &str = "/dev/md2 spreads data over 2 devices without a copy";
         let facts = Facts::parse(HOST).unwrap().facts;
         let index = HostIndex::new(&facts);
-        for (id, expected, reason) in [
-            ("a", Single, "/dev/sda has the only copy"),
-            ("b", Single, "/dev/sdb has the only copy"),
-            (
-                "raid",
-                Unknown,
-                "the facts do not show the drives behind /dev/sdc",
-            ),
-            (
-                "vda",
-                Unknown,
-                "the facts do not show the drives behind /dev/vda",
-            ),
-            (
-                "mpath",
-                Unknown,
-                "the facts do not show the drives of mpath",
-            ),
-            ("md", Kept, "/dev/md0 is raid10"),
-            ("broken", Degraded, "/dev/md1 is degraded"),
-            (
-                "two-left",
-                Kept,
-                "/dev/md3 is degraded, and survives another failure",
-            ),
-            ("one-left", Degraded, "/dev/md4 is degraded"),
-            (
-                "raid6",
-                Kept,
-                "/dev/md5 is degraded, and survives another failure",
-            ),
-            ("raid5", Degraded, "/dev/md6 is degraded"),
-            (
-                "unasked",
-                Single,
-                "/dev/md7 spreads data over 2 devices without a copy",
-            ),
-            ("striped", Single, STRIPED),
-            ("level", Unknown, "the level of level is not known"),
-            ("state", Unknown, "missing members of state"),
-            ("on-md", Kept, "/dev/md0 is raid10"),
-            ("lv", Kept, "lv is raid1"),
-            ("sick", Degraded, "LVM reports /dev/g/s as partial"),
-            ("legs", Unknown, "the facts do not show the drives of leg"),
-            ("zvol", Unknown, "the facts do not show the drives of zvol"),
-            ("loop", Kept, "btrfs has raid1c3"),
-            (
-                "no-file",
-                Unknown,
-                "the facts do not show the drives of no-file",
-            ),
-        ] {
+        for (id, expected, reason) in OF_DEVICES {
             let found = index.redundancy_of(&[index.device(id).unwrap()]);
-            assert_eq!(found, verdict(expected, reason), "{id}");
+            assert_eq!(found, verdict(*expected, *reason), "{id}");
         }
-        for (id, expected, reason) in [
-            ("f1", Kept, "btrfs has raid1c3"),
-            ("f2", Single, "/dev/sda has the only copy"),
-            (
-                "f3",
-                Unknown,
-                "the facts do not show the drives behind nfs4",
-            ),
-            ("f4", Single, STRIPED),
-            ("f5", Kept, "btrfs has raid1c3"),
-            ("f6", Unknown, "the data profile of btrfs is not known"),
-            ("f7", Single, "/dev/sda has the only copy"),
-            ("f8", Single, "tmpfs is memory"),
-            (
-                "f9",
-                Unknown,
-                "the facts do not show how zfs uses its drives",
-            ),
-            ("f10", Unknown, "the facts do not show the drives"),
-            ("f14", Single, "/dev/sda has the only copy"),
-            (
-                "f15",
-                Unknown,
-                "the facts do not show how bcachefs uses its drives",
-            ),
-            ("f11", Single, "/dev/sda has the only copy"),
-            (
-                "f12",
-                Unknown,
-                "the facts do not show the drives behind fuse.sshfs",
-            ),
-        ] {
+        for (id, expected, reason) in OF_FILE_SYSTEMS {
             let found = index.redundancy_on(index.filesystem(id).unwrap());
-            assert_eq!(found, verdict(expected, reason), "{id}");
+            assert_eq!(found, verdict(*expected, *reason), "{id}");
         }
         let both = ["md", "a", "b"].map(|id| index.device(id).unwrap());
         let found = index.redundancy_of(&both);
-        assert_eq!(found, verdict(Single, "/dev/sda has the only copy"));
+        assert_eq!(
+            found,
+            verdict(Redundancy::Single, "/dev/sda has the only copy")
+        );
     }
 }
