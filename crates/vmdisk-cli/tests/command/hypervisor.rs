@@ -117,7 +117,8 @@ fn a_guest_of_the_test_driver_is_checked_by_its_name() {
     );
     let none = place.run(&["lint", "-c", "nosuch:///system", "--all-domains"]);
     assert_eq!(none.code, 2, "{none:?}");
-    assert!(none.stderr.contains("name the libvirt with -c"), "{none:?}");
+    let help = "the libvirt that -c names does not answer";
+    assert!(none.stderr.contains(help), "{none:?}");
 }
 
 #[test]

@@ -12,7 +12,8 @@ xml_rule! {
     /// `-set` in `<qemu:commandline>` is about a device of libvirt, which QEMU does not find.
     ///
     /// ## What it reports
-    /// Reports `-set device.ALIAS.PROPERTY=VALUE` in `<qemu:commandline>`, except about a `-device` there. It is an error
+    /// Reports `-set device.ALIAS.PROPERTY=VALUE` in `<qemu:commandline>` with a name that libvirt gives to a device, such as
+    /// `virtio-disk0` or `net0`, except about a `-device` there. It is an error
     /// since libvirt 8.1 with QEMU 7.0, and a warning if a version is not known.
     ///
     /// ## Why it matters
@@ -130,6 +131,10 @@ pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
         let Some((alias, property, value)) = device_setting(setting) else {
             continue;
         };
+        // Another id may be that of an argument that a template leaves open.
+        if !is_of_libvirt(alias) {
+            continue;
+        }
         let at = FieldPath::Domain(DomainField::Domain);
         let message = format!("`-set` does not find the device `{alias}`, and QEMU exits");
         let help = match element(alias, property, value) {
@@ -151,6 +156,32 @@ pub(super) fn check(xml: &Xml<'_>, report: &mut Report) {
 
 /// The names that libvirt gives to disks end with digits and dashes.
 const DISKS: [&str; 6] = ["ide", "nvme", "sata", "scsi", "usb-disk", "virtio-disk"];
+
+/// The beginnings of the names that libvirt gives to other devices, before a digit.
+const OTHERS: [&str; 12] = [
+    "balloon",
+    "channel",
+    "fs",
+    "hostdev",
+    "input",
+    "net",
+    "rng",
+    "serial",
+    "sound",
+    "tpm",
+    "video",
+    "virtio-serial",
+];
+
+/// True for a name that libvirt gives to a device, or takes from the user (`ua-`).
+fn is_of_libvirt(alias: &str) -> bool {
+    let mut names = DISKS.iter().chain(&OTHERS);
+    let is_numbered = |name: &&str| {
+        let rest = alias.strip_prefix(*name);
+        rest.is_some_and(|rest| rest.starts_with(|it: char| it.is_ascii_digit()))
+    };
+    alias.starts_with("ua-") || names.any(is_numbered)
+}
 
 /// The element or attribute of a disk that is a property with this value.
 fn element(alias: &str, property: &str, value: &str) -> Option<String> {

@@ -54,6 +54,7 @@ const STANDARD: &[&str] = &[
     "images",
     "img",
     "input",
+    "kubevirt-private",
     "lib",
     "libexec",
     "libvirt",

@@ -13,8 +13,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let host = Host::parse(&std::fs::read_to_string(facts)?)?;
     let Bytes(size) = size.parse()?;
     let spec = format!("version: 1\ndisks: [{{qcow2: {{path: {path:?}, size: {size}}}}}]");
-    let spec = Spec::from_yaml(&spec).map_err(|mut errors| errors.remove(0))?;
-    let plan = plan(&spec, host.facts(), &host.options().target).map_err(|mut errors| errors.remove(0))?;
+    let spec = Spec::from_yaml(&spec)?;
+    let plan = plan(&spec, host.facts(), &host.options().target)?;
     for choice in &plan.choices {
         eprintln!("{}={}: {}", choice.option, choice.value, choice.reason);
     }

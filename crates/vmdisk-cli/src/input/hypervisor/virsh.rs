@@ -18,6 +18,8 @@ pub(crate) struct Virsh {
 pub(crate) enum VirshError {
     /// It could not be started.
     NotStarted(String),
+    /// The libvirt that the caller names does not answer, with this message.
+    Unreachable(String),
     /// It failed, with this message.
     Failed(String),
 }
@@ -26,7 +28,7 @@ impl fmt::Display for VirshError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             VirshError::NotStarted(why) => write!(f, "virsh could not be started: {why}"),
-            VirshError::Failed(why) => write!(f, "virsh: {why}"),
+            VirshError::Unreachable(why) | VirshError::Failed(why) => write!(f, "virsh: {why}"),
         }
     }
 }
@@ -41,6 +43,9 @@ impl VirshError {
     pub(crate) fn help(&self) -> &'static str {
         match self {
             VirshError::NotStarted(_) => "install libvirt's client, or name files",
+            VirshError::Unreachable(_) => {
+                "the libvirt that -c names does not answer: `virsh -c URI list` shows the same"
+            }
             VirshError::Failed(_) if self.is_unknown_guest() => {
                 "`virsh list --all` lists the guests; -c names another libvirt"
             }
@@ -111,10 +116,15 @@ impl Virsh {
         let said = String::from_utf8_lossy(&output.stderr);
         let lines = said.lines().map(|line| line.trim_start_matches("error: "));
         let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
-        Err(VirshError::Failed(match lines.as_slice() {
+        let why = match lines.as_slice() {
             [] => output.status.to_string(),
             lines => lines.join("; "),
-        }))
+        };
+        let is_silent = why.starts_with("failed to connect to the hypervisor");
+        Err(match is_silent && self.connect.is_some() {
+            true => VirshError::Unreachable(why),
+            false => VirshError::Failed(why),
+        })
     }
 }
 
