@@ -101,7 +101,11 @@ fn edit(
             Ok(Exit::Clean)
         }
         Ok(End::Defined) => {
-            io.say(&format!("{name} was defined\n"));
+            let later = match virsh.is_active(guest.name) {
+                true => "; it runs, and has the change after its next start",
+                false => "",
+            };
+            io.say(&format!("{name} was defined{later}\n"));
             Ok(Exit::Clean)
         }
         Ok(End::AsBefore) => {
@@ -218,7 +222,7 @@ impl Guest<'_> {
         };
         // Whatever is found, it can be edited.
         let _ = lint(check, before, io)?;
-        let mut answer = Answer::Edit;
+        let (mut answer, mut is_refused) = (Answer::Edit, false);
         loop {
             if answer == Answer::Edit {
                 match fixes_first.take() {
@@ -231,12 +235,15 @@ impl Guest<'_> {
                     return Ok(End::Unchanged);
                 }
                 let _ = lint(check, &after, io)?;
+                is_refused = false;
             }
             let question = format!("define {}? [y]es, [e]dit again, [n]o: ", line(name));
             answer = ask(&question, &ANSWERS, io)?.unwrap_or(Answer::Leave);
             match answer {
                 Answer::Edit => {}
                 Answer::Leave => return Ok(End::NotDefined),
+                // libvirt would say the same.
+                Answer::Define if is_refused => return Ok(End::NotDefined),
                 Answer::Define => {
                     if definition()? != before {
                         return Err(Stop::new(format!("{name} was changed by somebody else"))
@@ -248,7 +255,10 @@ impl Guest<'_> {
                             return Ok(End::AsBefore);
                         }
                         Ok(()) => return Ok(End::Defined),
-                        Err(error) => io.say(&format!("{}\n", line(&error.to_string()))),
+                        Err(error) => {
+                            io.say(&format!("{}\n", line(&error.to_string())));
+                            is_refused = true;
+                        }
                     }
                 }
             }

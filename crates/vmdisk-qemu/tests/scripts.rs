@@ -440,6 +440,18 @@ fn documentation_and_workflows_have_scripts_and_prose() {
         };
         assert_eq!(paths(one), ["/a.img"], "{text}");
     }
+    let members = "[\"-drive\", \"file=/a.img,format=raw,if=virtio\"]";
+    for array in [
+        format!("[{members},]"),
+        format!("[\n  # a \"root\" disk ]\n  {members}, // no, ]\n  /* ] */\n]"),
+        format!("[[\"-name\", \"a # \\\" ] b\"], {members}, ]\n  more = [\"x\",]"),
+    ] {
+        let text = format!("source \"qemu\" \"x\" {{\n  qemuargs = {array}\n}}\n");
+        let found = all(&text).unwrap();
+        assert_eq!(paths(&found[0]), ["/a.img"], "{text}");
+    }
+    let open = "source \"qemu\" \"x\" {\n  qemuargs = [var.arguments]\n}\n";
+    assert_eq!(paths(&read(open).unwrap()), [""; 0]);
     let placeholder = "```\nqemu-system-x86_64 -bios </path/EFI.fd> -hda <disk.img>\n```\n";
     assert_eq!(paths(&read(placeholder).unwrap()), ["<disk.img>"]);
     for words in ["[other options]", "[ ... more options here ... ]"] {

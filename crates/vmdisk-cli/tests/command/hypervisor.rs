@@ -504,6 +504,11 @@ fn what_libvirt_refuses_is_edited_again() {
         "{run:?}"
     );
     assert!(libvirt.definition().contains("cache='none'"));
+    // The same text is refused again: nobody is asked for ever.
+    let run = libvirt.edit("sed -i s/none/wrong/ \"$2\"", "y\ny\ny\ny\n");
+    assert_eq!(run.code, 1, "{run:?}");
+    assert_eq!(run.stderr.matches("define web 1? ").count(), 2, "{run:?}");
+    assert!(libvirt.definition().contains("cache='none'"));
 }
 
 #[test]
@@ -587,5 +592,30 @@ fn a_qemu_that_runs_is_checked_whoever_started_it() {
         }
         // Between fork and exec it has the command line of this test.
         assert!(std::time::Instant::now() < deadline, "{run:?}");
+    }
+}
+
+#[test]
+fn a_guest_that_runs_has_the_change_later() {
+    let guest = "<domain type='kvm'><name>web1</name><devices><disk type='file' device='disk'>\
+                 <driver name='qemu' type='raw' cache='unsafe'/><source file='/srv/a.img'/><target dev='vda' bus='virtio'/>\
+                 </disk></devices></domain>";
+    for (state, is_told) in [("running", true), ("paused", true), ("shut off", false)] {
+        let place = Place::with(&[("guest.xml", guest)]);
+        let folder = place.path("");
+        let virsh = format!(
+            "cd {}; case \"$*\" in *domstate*) echo '{state}' ;; *dumpxml*) cat guest.xml ;; \
+             *define*) for file; do :; done; cp \"$file\" guest.xml ;; esac",
+            folder.display()
+        );
+        place.program("bin/virsh", &virsh);
+        let mut command = place.command(["edit", "--fix", "web1"]);
+        let path = format!("{}:/usr/bin:/bin", place.path("bin").display());
+        command.env("PATH", path);
+        let run = finish(command, b"y\n");
+        assert_eq!(run.code, 0, "{run:?}");
+        let said = "web1 was defined; it runs, and has the change after its next start";
+        assert_eq!(run.stderr.contains(said), is_told, "{run:?}");
+        assert!(!place.read("guest.xml").contains("unsafe"), "{run:?}");
     }
 }

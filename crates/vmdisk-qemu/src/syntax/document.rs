@@ -295,9 +295,63 @@ fn packer(text: &str) -> Vec<Block> {
     let starts = text.match_indices("qemuargs").take(MAX_ARRAYS);
     let arrays = starts.filter_map(|(at, _)| {
         let from = at + text[at..].find('[')?;
-        Some(Block::Arrays(vec![array(text, from..text.len())]))
+        Some(Block::Arrays(vec![without_comments(text, from)]))
     });
     arrays.collect()
+}
+
+/// An array of HCL as JSON: without comments, and without the comma that may follow the last member.
+fn without_comments(text: &str, from: usize) -> Text {
+    let mut array = Text::empty(from);
+    let (mut at, mut start, mut depth) = (from, from, 0_usize);
+    let mut comma = None;
+    while let Some(byte) = text.as_bytes().get(at) {
+        let rest = &text[at..];
+        let comment = match byte {
+            b'#' => rest.find('\n').or(Some(rest.len())),
+            b'/' if rest.starts_with("//") => rest.find('\n').or(Some(rest.len())),
+            b'/' if rest.starts_with("/*") => rest.find("*/").map(|it| it + 2),
+            b',' | b' ' | b'\t' | b'\r' | b'\n' => Some(1),
+            _ => None,
+        };
+        if let Some(length) = comment {
+            array.push_verbatim(text, Span::new(start, at));
+            if *byte == b',' {
+                comma = Some(at);
+            }
+            at += length;
+            start = at;
+            continue;
+        }
+        if let Some(comma) = comma.take().filter(|_| *byte != b']') {
+            array.push_verbatim(text, Span::new(comma, comma + 1));
+        }
+        depth = match byte {
+            b'[' => depth + 1,
+            b']' => depth.saturating_sub(1),
+            _ => depth,
+        };
+        at += match byte {
+            b'"' => string(rest),
+            _ => rest.chars().next().map_or(1, char::len_utf8),
+        };
+        if depth == 0 {
+            break;
+        }
+    }
+    array.push_verbatim(text, Span::new(start, at));
+    array
+}
+
+/// The length of the string that a text begins with.
+fn string(text: &str) -> usize {
+    let mut is_escaped = false;
+    let end = text.char_indices().skip(1).find(|(_, it)| {
+        let is_end = *it == '"' && !is_escaped;
+        is_escaped = *it == '\\' && !is_escaped;
+        is_end
+    });
+    end.map_or(text.len(), |(at, _)| at + 1)
 }
 
 /// A text that begins with an array, without the backslashes that continue its lines.

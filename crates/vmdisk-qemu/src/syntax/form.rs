@@ -7,6 +7,7 @@ use vmdisk_source::template::Template;
 
 use super::capture;
 use super::document::{self, Block, Kind};
+use super::hole::{Fields, Hole};
 use super::json_text;
 use super::justfile::{self, has_references, is_justfile};
 use super::language::{declared, foreign, is_batch, named, no_command, suggested};
@@ -261,6 +262,13 @@ fn read<'g>(
     Ok(shell)
 }
 
+/// A word for the members of an array that are no text, such as `var.arguments`.
+fn of_other_members(array: &Text, shell: &mut Shell<'_>) -> Text {
+    let mut hole = Hole::new("qemuargs", array.whole(), "its members are not only text");
+    hole.fields = Fields::Split;
+    Text::of_hole(hole, &mut shell.holes)
+}
+
 /// Reads each block as a script of its own. One that is no script is left out.
 fn read_blocks(text: &str, kind: Kind, shell: &mut Shell<'_>) {
     shell.is_documentation = kind == Kind::Documentation;
@@ -281,7 +289,13 @@ fn read_blocks(text: &str, kind: Kind, shell: &mut Shell<'_>) {
                     ..Site::default()
                 };
                 match kind {
-                    Kind::Packer => shell.start(&site, words),
+                    Kind::Packer => {
+                        let words = match words.is_empty() {
+                            true => vec![of_other_members(&arrays[0], shell)],
+                            false => words,
+                        };
+                        shell.start(&site, words);
+                    }
                     _ => drop(shell.command(&site, &Default::default(), words)),
                 }
             }

@@ -91,6 +91,13 @@ impl Virsh {
         self.run(words.map(OsStr::new))
     }
 
+    /// True if a guest runs or is paused: its QEMU has the definition that it was started with.
+    pub(crate) fn is_active(&self, name: &str) -> bool {
+        let words = ["domstate", "--domain", name].map(OsStr::new);
+        self.run(words)
+            .is_ok_and(|state| text(&state) != "shut off")
+    }
+
     /// Defines the guest of a file.
     pub(crate) fn define(&self, file: &Path) -> Result<(), VirshError> {
         let words = [OsStr::new("define"), OsStr::new("--file"), file.as_os_str()];
