@@ -142,6 +142,14 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
+    /// A qcow2 image that is attached as raw, of which `format-mismatch` speaks first:
+    /// ```xml,not-reported,facts-xfs-nvme
+    /// <disk type='file' device='disk'>
+    ///   <driver name='qemu' type='raw' cache='none'/>
+    ///   <source file='/srv/img/web1.qcow2'/>
+    ///   <target dev='vda' bus='virtio'/>
+    /// </disk>
+    /// ```
     /// A fully allocated raw file:
     /// ```xml,not-reported,facts-xfs-nvme
     /// <domain type='kvm'>
@@ -273,6 +281,8 @@ fn grows(context: &Context<'_>, image: &Image) -> Result<Option<Grows>, Missing>
         Some(HostStorage::Device(path)) => device_grows(context, &path.0),
         Some(HostStorage::File(path)) => match host::format_in_use(context, image) {
             Ok(Format::Qcow2) => Ok(qcow2_grows(context.host, path)),
+            // `format-mismatch` and `format-missing` come first: as qcow2 it is another question.
+            _ if host::header_format(context, path) == Ok(Some("qcow2")) => Ok(None),
             Ok(Format::Raw) | Err(_) => raw_file_grows(context, path),
             _ => Ok(None),
         },
