@@ -70,6 +70,7 @@ fn joined(
 ) -> Option<Document> {
     let bytes = read::again(number, input, read_before)?;
     let document = vmdisk::read_bytes_with_values(&bytes, &input.values).ok()?;
+    let document = read::with_formats(input, document).ok()?;
     let joined = config_files::joined(input, document).ok()?;
     Some(joined.document)
 }

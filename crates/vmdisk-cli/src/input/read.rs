@@ -79,7 +79,7 @@ pub(crate) fn document_to_lint(input: &Input, bytes: &[u8]) -> Result<Document, 
 }
 
 /// The document with the formats of `--disk-format` and the paths of `--base`.
-fn with_formats(input: &Input, mut document: Document) -> Result<Document, ReadFailure> {
+pub(crate) fn with_formats(input: &Input, mut document: Document) -> Result<Document, ReadFailure> {
     for (disk, format) in &input.disk_formats {
         document.set_format(disk.as_deref(), *format)?;
     }

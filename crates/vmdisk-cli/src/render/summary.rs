@@ -392,6 +392,9 @@ impl Missed<'_> {
                 let _ = write!(command, " {}", shell_word(image));
             }
         }
+        if self.by_image.keys().any(|image| !image.starts_with('/')) {
+            command.push_str(" --base DIR");
+        }
         command.push_str(" -o facts.json");
         command
     }

@@ -699,3 +699,20 @@ fn an_image_without_a_format_is_one_finding_however_many_starts_name_it() {
     let text = place.read("start.sh");
     assert_eq!(text.matches("format=raw").count(), 3, "{fixed:?}\n{text}");
 }
+
+#[test]
+fn relative_images_are_looked_at_below_their_base() {
+    let script = "#!/bin/sh\nqemu-system-x86_64 -drive file=a.img,format=qcow2,if=virtio\n";
+    let place = Place::with(&[("start.sh", script), ("images/a.img", &"x".repeat(1024))]);
+    let base = place.path("images").display().to_string();
+    let without = place.run(&["lint", "start.sh", "--live", "-v"]);
+    let hint = "vmdisk facts --for start.sh --base DIR -o facts.json";
+    assert!(
+        without.stdout.contains(hint) || without.stderr.contains(hint),
+        "{without:?}"
+    );
+    let run = place.run(&["lint", "start.sh", "--live", "--base", &base]);
+    assert!(run.stdout.contains("format-mismatch"), "{run:?}");
+    let facts = place.run(&["facts", "--for", "start.sh", "--base", &base]);
+    assert!(facts.stdout.contains(&format!("{base}/a.img")), "{facts:?}");
+}
