@@ -142,14 +142,6 @@ declare_rule! {
     ///   </devices>
     /// </domain>
     /// ```
-    /// A qcow2 image that is attached as raw, of which `format-mismatch` speaks first:
-    /// ```xml,not-reported,facts-xfs-nvme
-    /// <disk type='file' device='disk'>
-    ///   <driver name='qemu' type='raw' cache='none'/>
-    ///   <source file='/srv/img/web1.qcow2'/>
-    ///   <target dev='vda' bus='virtio'/>
-    /// </disk>
-    /// ```
     /// A fully allocated raw file:
     /// ```xml,not-reported,facts-xfs-nvme
     /// <domain type='kvm'>
@@ -200,7 +192,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         {
             continue;
         }
-        let is_qcow2 = host::format_in_use(context, image) == Ok(Format::Qcow2);
+        let is_qcow2 = will_be_qcow2(context, image);
         let at = FieldPath::Disk(index, DiskField::Discard);
         let Some(Some(grows)) = report.require(at, grows(context, image)) else {
             continue;
@@ -276,13 +268,20 @@ fn drops_discards(disk: &Disk) -> bool {
         && disk.frontend.effective_device() == Device::Disk
 }
 
+/// True for a qcow2 image, also if its format is missing or another one: `format-missing` and `format-mismatch` end that.
+fn will_be_qcow2(context: &Context<'_>, image: &Image) -> bool {
+    let header = || match image.protocol.on_host() {
+        Some(HostStorage::File(path)) => host::header_format(context, path).ok().flatten(),
+        _ => None,
+    };
+    host::format_in_use(context, image) == Ok(Format::Qcow2) || header() == Some("qcow2")
+}
+
 fn grows(context: &Context<'_>, image: &Image) -> Result<Option<Grows>, Missing> {
     match image.protocol.on_host() {
         Some(HostStorage::Device(path)) => device_grows(context, &path.0),
         Some(HostStorage::File(path)) => match host::format_in_use(context, image) {
-            Ok(Format::Qcow2) => Ok(qcow2_grows(context.host, path)),
-            // `format-mismatch` and `format-missing` come first: as qcow2 it is another question.
-            _ if host::header_format(context, path) == Ok(Some("qcow2")) => Ok(None),
+            _ if will_be_qcow2(context, image) => Ok(qcow2_grows(context.host, path)),
             Ok(Format::Raw) | Err(_) => raw_file_grows(context, path),
             _ => Ok(None),
         },
