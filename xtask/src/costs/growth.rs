@@ -42,6 +42,7 @@ const RUNS: &[&str] = &[
     "lint --format concise choices.xml.j2",
     "lint --format concise values.yaml",
     "lint --format concise start.sh",
+    "lint --format concise words.sh",
     "lint --format concise Makefile",
     "lint bad.xml --write-baseline --baseline known",
     "convert --to libvirt-xml good.args",
@@ -361,7 +362,11 @@ fn open(number: usize) -> Vec<(&'static str, String)> {
     let recipes = each(number, |nth| {
         format!("t{nth}:\n\tcd {nth} && echo $(X{nth}) $$A{nth}\n")
     });
+    let inside = "-name a$B ".repeat(10 * number);
+    let word = "a${X:+b}".repeat(10 * number);
+    let words = format!("#!/bin/sh\nif x; then B=b; fi\nqemu-system-x86_64 {inside} -hda {word}\n");
     vec![
+        ("words.sh", words),
         ("values.xml.j2", guest("", &values)),
         ("choices.xml.j2", guest("", &choices)),
         ("values.yaml", format!("{head}{spec}")),

@@ -307,20 +307,24 @@ fn without_comments(text: &str, from: usize) -> Text {
     let mut comma = None;
     while let Some(byte) = text.as_bytes().get(at) {
         let rest = &text[at..];
-        let comment = match byte {
-            b'#' => rest.find('\n').or(Some(rest.len())),
-            b'/' if rest.starts_with("//") => rest.find('\n').or(Some(rest.len())),
-            b'/' if rest.starts_with("/*") => rest.find("*/").map(|it| it + 2),
-            b',' | b' ' | b'\t' | b'\r' | b'\n' => Some(1),
+        let left_out = match byte {
+            b'#' => Some(rest.find('\n')),
+            b'/' if rest.starts_with("//") => Some(rest.find('\n')),
+            b'/' if rest.starts_with("/*") => Some(rest.find("*/").map(|it| it + 2)),
+            b',' => Some(Some(1)),
             _ => None,
         };
-        if let Some(length) = comment {
+        if let Some(length) = left_out {
             array.push_verbatim(text, Span::new(start, at));
             if *byte == b',' {
                 comma = Some(at);
             }
-            at += length;
+            at += length.unwrap_or(rest.len());
             start = at;
+            continue;
+        }
+        if byte.is_ascii_whitespace() {
+            at += 1;
             continue;
         }
         if let Some(comma) = comma.take().filter(|_| *byte != b']') {

@@ -531,7 +531,9 @@ impl Lexer<'_> {
     /// True in the value of an assignment, which no shell splits.
     fn is_in_assignment(&self) -> bool {
         let text = self.word.as_ref().map_or("", |it| it.as_str());
-        let name = text.split_once('=').map(|(name, _)| name);
+        // A name is shorter: a search through the word, for each of many expansions, takes quadratic time.
+        let start = &text[..floor_char_boundary(text, text.len().min(MAX_NAME))];
+        let name = start.split_once('=').map(|(name, _)| name);
         name.is_some_and(|name| is_name(name.trim_end_matches('+')))
     }
 

@@ -1,6 +1,7 @@
 //! Text that only counts under a condition: it is checked once, with the words around it.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use vmdisk_source::Span;
 
@@ -19,26 +20,28 @@ impl Shell<'_> {
         const MAX_WORDS: usize = 1 << 18;
         let words = self.starts[first..].iter().map(|it| it.words.len()).max();
         let most = (MAX_WORDS / (words.unwrap_or_default() + 1)).clamp(8, MAX_PARTS);
-        let mut seen = HashSet::new();
+        let (mut seen, mut inside) = (HashSet::new(), HashSet::new());
         let mut nth = first;
         let own = self.starts.len();
         while nth < self.starts.len() {
             // Those of a script within this one have theirs.
             let is_own = self.starts[nth].depth == self.depth;
             let words = self.starts[nth].words.clone();
-            let holes = words.iter().filter(|_| is_own).flat_map(Text::holes);
-            for number in holes.map(|it| it.1) {
+            let holes = words.iter().filter(|_| is_own).flat_map(|word| {
+                let is_inside = |range: Range<usize>| range.len() < word.as_str().len();
+                word.holes()
+                    .map(move |(range, number)| (number, is_inside(range)))
+            });
+            for (number, is_inside) in holes {
                 let mut parts = self.parts_of(run, number);
+                // Other words may need the value as it is: it may be a counter.
+                let texts = parts
+                    .iter()
+                    .filter(|_| is_inside)
+                    .flat_map(|it| it.value.texts());
+                let spans = texts.map(Text::whole);
+                self.shared.extend(spans.filter(|it| inside.insert(*it)));
                 parts.retain(|it| seen.insert((it.at, value_span(&it.value, it.at))));
-                let is_inside = |it: &&Text| {
-                    let mut holes = it.holes();
-                    holes.any(|(range, nth)| nth == number && range.len() < it.as_str().len())
-                };
-                if words.iter().any(|it| is_inside(&it)) {
-                    // Other words may need the value as it is: it may be a counter.
-                    let texts = parts.iter().flat_map(|it| it.value.texts());
-                    self.shared.extend(texts.map(Text::whole));
-                }
                 self.add_parts_of(nth, &words, number, parts, own + most)
                     .map_err(|at| too_many_parts(at, most))?;
             }
