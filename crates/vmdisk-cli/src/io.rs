@@ -37,7 +37,7 @@ impl std::fmt::Debug for Io<'_> {
 }
 
 impl Io<'_> {
-    /// The width for a text that goes to `stdout` unless it goes to a file.
+    /// The width for a text that is written to `stdout`, unless a file is named.
     pub(crate) fn width(&self, output: Option<&Path>) -> Option<usize> {
         self.stdout_width.filter(|_| output.is_none())
     }

@@ -179,7 +179,7 @@ impl MeasuredStorage {
         )
     }
 
-    /// The reason for which its figures do not tell about a disk in this form with this cache mode and I/O interface; `None`
+    /// The reason for which its figures are not those of a disk in this form with this cache mode and I/O interface; `None`
     /// if they do.
     pub fn unlike(&self, form: &str, cache: Option<&str>, io: Option<&str>) -> Option<String> {
         let Some(own) = word(&self.form) else {

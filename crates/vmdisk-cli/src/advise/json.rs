@@ -63,7 +63,7 @@ struct Candidate<'a> {
     is_fast: Option<bool>,
     /// What was measured on the same storage with the same form and settings; empty if nothing was.
     measured: &'a [MeasuredStorage],
-    /// What was measured otherwise on the host, with the reason for which it does not count.
+    /// Other measurements of the host, with the reason for which each does not count.
     unused: Vec<Unused<'a>>,
     /// Its options, in the order of the decisions.
     choices: Vec<ExplainedOption>,

@@ -130,7 +130,7 @@ fn read(args: &DecideArgs, io: &mut Io<'_>, colors: Colors) -> Result<(Input, Do
     Ok((input, document))
 }
 
-/// The guest with the chosen options, as a spec; what it does not carry is said.
+/// The guest with the chosen options, as a spec, with a warning for each part that it does not carry.
 fn as_spec(
     decisions: &Decisions,
     input: &Input,
